@@ -12,14 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from sheafcoarsen._support import (
-    MAX_DIMENSION,
-    first_true,
-    integer_array,
-    real_number,
-    tables,
-    whole_number,
-)
+from sheafcoarsen._support import checks, tables
 
 __all__ = ["below", "budget", "fixed", "gap", "kernel"]
 
@@ -208,7 +201,7 @@ def fixed(r: int) -> Fixed:
     >>> sc.local_modes(F, P, sc.ranks.fixed(3)).ranks
     array([3, 1])
     """
-    return Fixed(min(whole_number("r", r, at_least=0), MAX_DIMENSION))
+    return Fixed(min(checks.whole_number("r", r, at_least=0), checks.MAX_DIMENSION))
 
 
 def kernel() -> Kernel:
@@ -259,7 +252,7 @@ def below(tau: float) -> Below:
     >>> sc.local_modes(F, P, sc.ranks.below(1.5)).ranks  # eigenvalues 0, 1, 3 and 0, 2
     array([2, 1])
     """
-    number = real_number("tau", tau)
+    number = checks.real_number("tau", tau)
     if not number >= 0:
         raise ValueError(f"`tau` must be at least 0, got {tau!r}")
     return Below(number)
@@ -292,7 +285,7 @@ def budget(total: int) -> Budget:
     >>> sc.local_modes(F, P, sc.ranks.budget(4)).ranks
     array([3, 1])
     """
-    return Budget(min(whole_number("total", total, at_least=0), MAX_DIMENSION))
+    return Budget(min(checks.whole_number("total", total, at_least=0), checks.MAX_DIMENSION))
 
 
 def gap(max_rank: int) -> Gap:
@@ -318,7 +311,7 @@ def gap(max_rank: int) -> Gap:
     >>> sc.local_modes(F, P, sc.ranks.gap(4)).ranks  # two cliques: two low modes
     array([2])
     """
-    return Gap(min(whole_number("max_rank", max_rank, at_least=1), MAX_DIMENSION))
+    return Gap(min(checks.whole_number("max_rank", max_rank, at_least=1), checks.MAX_DIMENSION))
 
 
 RankLike: TypeAlias = int | Sequence[int] | np.ndarray | Rule
@@ -361,7 +354,7 @@ def as_rule(rank: RankLike, n_clusters: int) -> Rule:
             hint = f": call it, sc.ranks.{getattr(rank, '__name__', 'rule')}(...)"
         raise TypeError(f"{wanted}, got {rank!r}{hint}")
     if isinstance(rank, list | tuple):  # clip first: conversion to int64 could overflow
-        rank = [min(r, MAX_DIMENSION) if type(r) is int else r for r in rank]
+        rank = [min(r, checks.MAX_DIMENSION) if type(r) is int else r for r in rank]
     try:
         array = np.asarray(rank)
     except ValueError as error:
@@ -370,14 +363,14 @@ def as_rule(rank: RankLike, n_clusters: int) -> Rule:
         # an integer that exceeds 64 bits has dtype object
         if array.dtype.kind not in "iu" and not (array.dtype.kind == "O" and isinstance(rank, int)):
             raise TypeError(f"{wanted}, got {rank!r}")
-        return Fixed(min(whole_number("rank", array[()], at_least=0), MAX_DIMENSION))
+        return Fixed(min(checks.whole_number("rank", array[()], at_least=0), checks.MAX_DIMENSION))
     if array.dtype.kind == "f" and array.size:
         raise TypeError(f"`rank` must hold integers, got dtype {array.dtype}")
-    ranks = integer_array("rank", array)
+    ranks = checks.integer_array("rank", array)
     if len(ranks) != n_clusters:
         raise ValueError(
             f"`rank` must hold one integer per cluster, {n_clusters} in all, got {len(ranks)}"
         )
-    if (a := first_true(ranks < 0)) is not None:
+    if (a := checks.first_true(ranks < 0)) is not None:
         raise ValueError(f"`rank` must not be negative, got {ranks[a]} for cluster {a}")
     return Fixed(tuple(ranks.tolist()))

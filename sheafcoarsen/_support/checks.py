@@ -1,4 +1,11 @@
-"""Checks of single values; errors say what was expected, what was passed and what to do."""
+"""Checks of arguments: single values, arrays and cochains.
+
+Errors say what was expected, what was passed and what to do. Arrays are converted to the four
+scalar types or to integers. The entries of maps and cochains are limited, so that their squares
+are finite.
+"""
+
+from __future__ import annotations
 
 import contextlib
 import functools
@@ -6,11 +13,14 @@ import importlib
 import math
 import numbers
 import os
-from collections.abc import Iterable, Iterator
-from typing import Any, TypeAlias
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse
+
+from sheafcoarsen._kernels.arrays import scan
 
 MAX_DIMENSION = 2**53
 """Maximum dimension of C^0 or C^1. Doubles represent integers exactly up to this number."""
@@ -179,3 +189,267 @@ Seed: TypeAlias = int | np.random.Generator | None
 
 PathLike: TypeAlias = str | os.PathLike[str]
 """Path of a file."""
+
+
+SCALARS = (np.float32, np.float64, np.complex64, np.complex128)
+"""The four supported scalar types. Results have the scalar type of the input."""
+
+
+def scalar_array(name: str, value: object) -> np.ndarray:
+    """Convert to an array of one of the four scalar types; integers become float64."""
+    if scipy.sparse.issparse(value):
+        raise TypeError(
+            f"`{name}` must be a dense array, got a sparse one: use .toarray(), "
+            f"or .diagonal() of a diagonal matrix"
+        )
+    try:
+        array = np.asarray(value)
+    except ValueError as error:  # numpy raises it for ragged nested lists
+        raise ValueError(f"`{name}` must be a rectangular array of numbers: {error}") from None
+    if array.dtype.kind in "iu":
+        return array.astype(np.float64)
+    if array.dtype.type in SCALARS:
+        return array.astype(array.dtype.newbyteorder("="), copy=False)
+    got = (
+        type(value).__name__ if array.dtype == object and not array.ndim else f"dtype {array.dtype}"
+    )
+    hint = ": pass a column, such as modes.vectors[:, 0]" if hasattr(value, "vectors") else ""
+    raise TypeError(
+        f"`{name}` must hold float32, float64, complex64, complex128 or integers, got {got}{hint}"
+    )
+
+
+def real_array(
+    name: str, value: npt.ArrayLike, shapes: Sequence | None, what: str, remedy: str = ""
+) -> np.ndarray:
+    """Check that an array is real, finite and of an allowed shape; errors say it must ``what``.
+
+    ``remedy`` ends the message if an entry is not finite.
+    """
+    array = scalar_array(name, value)
+    if array.dtype.kind == "c":
+        raise TypeError(
+            f"`{name}` must be real, got dtype {array.dtype}: pass its .real, .imag or numpy.abs"
+        )
+    if shapes is not None and array.shape not in shapes:
+        raise ValueError(f"`{name}` must {what}, got shape {array.shape}")
+    return finite(f"`{name}`", array, remedy)
+
+
+def finite(what: str, array: np.ndarray, remedy: str = "") -> np.ndarray:
+    """Check that all entries of an array are finite, and return it."""
+    return _all(f"{what} must be finite", np.isfinite(array), array, remedy)
+
+
+def _all(what: str, holds: np.ndarray, array: np.ndarray, remedy: str = "") -> np.ndarray:
+    """Return an array, or raise an error that names the first entry violating a condition."""
+    if not np.all(holds):
+        where = tuple(np.argwhere(~holds)[0].tolist())
+        at = f" at index {where[0] if len(where) == 1 else where}" if where else ""
+        raise ValueError(f"{what}, got {array[where]}{at}{remedy}")
+    return array
+
+
+def scalar_type(name: str, value: npt.DTypeLike) -> np.dtype:
+    """Check that a dtype is one of the four scalar types; return it in native byte order."""
+    try:
+        dtype = np.dtype(value).newbyteorder("=")
+    except (TypeError, ValueError, SyntaxError):
+        dtype = np.dtype(object)
+    if dtype.type not in SCALARS:
+        raise TypeError(
+            f"`{name}` must be float32, float64, complex64 or complex128, got {value!r}"
+        )
+    return dtype
+
+
+def csr_matrix(name: str, matrix: Any) -> scipy.sparse.csr_array:
+    """Check the index arrays of a sparse matrix, as scipy does only in part; return a CSR copy."""
+    try:
+        if matrix.format == "lil":
+            sizes = [len(row) for row in matrix.rows], [len(row) for row in matrix.data]
+            if sizes[0] != sizes[1]:
+                raise ValueError("its `rows` and `data` differ in length")
+        if matrix.format in ("csr", "csc", "bsr"):
+            matrix = matrix.copy()  # here scipy checks lengths, and the ends of `indptr`
+            if (np.diff(matrix.indptr) < 0).any():
+                raise ValueError("`indptr` must ascend")
+            if matrix.format == "csc":
+                checked = [("row", matrix.indices, matrix.shape[0])]
+            else:
+                size = matrix.blocksize[1] if matrix.format == "bsr" else 1
+                checked = [("column", matrix.indices, matrix.shape[1] // size)]
+        else:
+            matrix = matrix.tocoo()
+            checked = list(zip(("row", "column"), matrix.coords, matrix.shape, strict=True))
+        for axis, indices, count in checked:
+            if matrix.format == "coo" and len(indices) != len(matrix.data):
+                raise ValueError(f"there must be {len(matrix.data)} {axis} indices")
+            if (k := first_true((indices < 0) | (indices >= count))) is not None:
+                raise ValueError(
+                    f"entry {k} has the {axis} index {indices[k]}, out of range for {count} {axis}s"
+                )
+    except (ValueError, IndexError, TypeError) as error:
+        raise ValueError(f"`{name}` is a damaged sparse matrix: {error}") from None
+    return scipy.sparse.csr_array(matrix)
+
+
+def integer_array(name: str, value: npt.ArrayLike, *, ndim: int = 1, names: str = "") -> np.ndarray:
+    """Convert integers or integral floats to int64; errors for strings or objects add ``names``."""
+    try:
+        array = np.asarray(value)
+    except ValueError as error:
+        raise ValueError(f"`{name}` must be a rectangular array of integers: {error}") from None
+    if array.ndim == 0 and ndim == 1:
+        raise ValueError(f"`{name}` must be 1-dimensional, got {_no_sequence(array.item(), names)}")
+    if array.ndim != ndim:
+        raise ValueError(f"`{name}` must be {ndim}-dimensional, got shape {array.shape}")
+    if array.dtype.kind == "f":
+        with np.errstate(invalid="ignore"):
+            whole = np.isfinite(array) & (array == np.floor(array))
+        _all(f"`{name}` must hold whole numbers", whole, array)
+        fits = np.abs(array.astype(np.float64)) < 2.0**62
+    elif array.dtype.kind == "u" and array.dtype.itemsize == 8:
+        fits = array < 2**62
+    elif array.dtype == object:
+        inside = [not isinstance(v, int) or -(2**62) <= v < 2**62 for v in array.ravel().tolist()]
+        fits = np.array(inside, bool).reshape(array.shape)
+    else:
+        fits = np.array(True)
+    _all(f"`{name}` must hold 64-bit integers", fits, array)
+    if array.dtype.kind not in "fiu":
+        hint = f": {names}" if names and array.dtype.kind in "UO" else ""
+        raise TypeError(f"`{name}` must hold integers, got dtype {array.dtype}{hint}")
+    return array.astype(np.int64)
+
+
+def _no_sequence(value: object, names: str) -> str:
+    """Return the part of an error message that describes a value which is not a sequence."""
+    if isinstance(value, numbers.Number):
+        return f"{value!r}: pass [{value!r}]"
+    if isinstance(value, str):
+        return f"{value!r}: {names or 'pass integers'}"
+    if isinstance(value, Mapping):
+        return (
+            "a dict: pass a list of its keys, or of its values in the order of the sheaf, "
+            "[d[v] for v in F.vertex_labels]"
+        )
+    if isinstance(value, Iterable):
+        return f"a {type(value).__name__}: pass list(...) of it"
+    return "None" if value is None else type(value).__name__
+
+
+def items(name: str, value: object, what: str) -> tuple:
+    """Return the items of an iterable as a tuple; reject text and sparse matrices."""
+    refused = isinstance(value, str | bytes) or scipy.sparse.issparse(value)
+    if refused or not isinstance(value, Iterable):
+        raise TypeError(f"`{name}` must be a sequence of {what}, got {type(value).__name__}")
+    return tuple(value)
+
+
+def is_scalar(name: str, value: npt.ArrayLike) -> bool:
+    """Return whether a value is a scalar; raise an error for a ragged sequence."""
+    try:
+        return np.ndim(value) == 0
+    except ValueError as error:
+        raise ValueError(f"`{name}` must be a rectangular array: {error}") from None
+
+
+def dimensions(name: str, value: npt.ArrayLike, count: int, what: str) -> np.ndarray:
+    """Return ``count`` dimensions, repeating an integer; ``what`` names one item in errors."""
+    if is_scalar(name, value):
+        one = whole_number(name, value[()] if isinstance(value, np.ndarray) else value, at_least=0)
+        value = np.full(count, min(one, MAX_DIMENSION + 1), dtype=np.int64)
+    dims = integer_array(name, value)
+    if len(dims) != count:
+        raise ValueError(
+            f"`{name}` must have one entry per {what}, {count} in all, got {len(dims)}"
+        )
+    if (k := first_true(dims < 0)) is not None:
+        raise ValueError(f"`{name}` must not be negative, got {dims[k]} at index {k}")
+    if dims.sum(dtype=np.float64) > MAX_DIMENSION:
+        raise ValueError(
+            f"`{name}` must sum to at most {MAX_DIMENSION}, got {dims.sum(dtype=np.float64):.3g}"
+        )
+    return dims
+
+
+# ---------------------------------------------------------------- maps and cochains
+
+
+class HasArray(Protocol):
+    """An array, or an object that numpy converts into one by its ``__array__``."""
+
+    def __array__(self) -> np.ndarray[Any, Any]:
+        """Return the array."""
+
+
+Number: TypeAlias = complex | HasArray
+
+CochainLike: TypeAlias = HasArray | Sequence[Number | Sequence[Number]]
+"""One or several columns of numbers. Unlike numpy's ``ArrayLike``, the type excludes text."""
+
+
+def range_limits(dtype: npt.DTypeLike) -> tuple[float, float]:
+    """Return the allowed range of a sheaf's largest entry (docs/conventions.md, section 1)."""
+    info = np.finfo(dtype)
+    return float(np.sqrt(info.tiny)) * 1e4, float(np.sqrt(info.max)) / 1e4
+
+
+def check_range(name: str, largest: float, dtype: npt.DTypeLike) -> None:
+    """Raise an error if the largest entry of maps, unless 0, is outside `range_limits`."""
+    low, high = range_limits(dtype)
+    if largest > high or 0 < largest < low:
+        raise ValueError(
+            f"the largest entry of `{name}` is {largest:.3g}, outside {low:.2g} .. {high:.2g}, "
+            f"where squares in {np.dtype(dtype)} are safe: rescale the maps (L scales with the "
+            f"square of the factor)"
+        )
+
+
+def check_squares(name: str, largest: float, dtype: npt.DTypeLike) -> None:
+    """Raise an error if entries exceed 1000 times `range_limits`, so that squares may overflow."""
+    if largest > 1e3 * range_limits(dtype)[1]:
+        raise ValueError(
+            f"{name} have entries up to {largest:.3g}, whose squares overflow in {np.dtype(dtype)}"
+        )
+
+
+def cochain(
+    sheaf: Any, x: CochainLike, name: str = "x", what: str = "", *, right_side: bool = False
+) -> np.ndarray:
+    """Check a 0-cochain and return it in the scalar type common to it and the maps.
+
+    It may have several columns. ``what`` follows dim_c0 in the error for a wrong shape. A right
+    side of L x = b may have larger entries, whose energies overflow. The sheaf may be stored: only
+    ``dtype``, ``dim_c0``, ``n_vertices`` and ``largest_entry`` are used.
+    """
+    array, n = scalar_array(name, x), sheaf.dim_c0
+    if array.ndim not in (1, 2) or array.shape[0] != n:
+        hint = ""
+        if array.ndim in (2, 3) and array.size == n:
+            hint = f"; {name}.reshape(-1) stacks the stalks of one cochain"
+        elif array.ndim in (2, 3) and n and len(array) == sheaf.n_vertices and array.size % n == 0:
+            lifted = f"{name}.reshape({n}, -1)"
+            hint = f"; {lifted} converts features of equal stalks, one row per vertex"
+        raise ValueError(
+            f"`{name}` must have shape (dim_c0,) or (dim_c0, h) with dim_c0 = {n}{what}, got "
+            f"shape {array.shape}{hint}"
+        )
+    array = np.ascontiguousarray(array, dtype=np.result_type(array.dtype, sheaf.dtype))
+    bad, size = scan(array.reshape(-1))
+    if bad >= 0:
+        row = bad // (array.shape[1] if array.ndim == 2 else 1)
+        raise ValueError(f"`{name}` must be finite, got {array.reshape(-1)[bad]} in row {row}")
+    if right_side:
+        if size > np.finfo(array.dtype).max / 1e4:
+            raise ValueError(
+                f"`{name}` has entries up to {size:.3g}, so its norm may overflow in "
+                f"{array.dtype}: rescale `{name}`"
+            )
+    elif size * max(sheaf.largest_entry, 1.0) > 100 * range_limits(array.dtype)[1]:
+        raise ValueError(
+            f"`{name}` has entries up to {size:.3g} and the maps up to {sheaf.largest_entry:.3g}, "
+            f"so energies would overflow in {array.dtype}: rescale `{name}`"
+        )
+    return array

@@ -9,8 +9,7 @@ from typing import Any, TypeAlias, TypeGuard
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support.arrays import integer_array, items
-from sheafcoarsen._support.checks import first_true
+from sheafcoarsen._support.checks import first_true, integer_array, items
 
 Vertices: TypeAlias = npt.ArrayLike | Sequence[Hashable]
 """Vertices as indices, as names (if the sheaf has names) or as a mask."""

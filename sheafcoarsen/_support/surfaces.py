@@ -9,8 +9,7 @@ import numpy.typing as npt
 from scipy.sparse import csr_array
 from scipy.sparse.csgraph import connected_components
 
-from sheafcoarsen._support.arrays import integer_array, real_array, scalar_array
-from sheafcoarsen._support.checks import first_true
+from sheafcoarsen._support.checks import first_true, integer_array, real_array, scalar_array
 from sheafcoarsen._support.linalg import eps_of, zero_level
 
 

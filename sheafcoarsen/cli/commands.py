@@ -17,7 +17,7 @@ import numpy as np
 
 import sheafcoarsen as sc
 from sheafcoarsen import distributed as dist
-from sheafcoarsen._support import counted, output_path, replacing, tables
+from sheafcoarsen._support import files, tables
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
 from sheafcoarsen.cli.inputs import (
     is_mesh,
@@ -162,7 +162,7 @@ def _modes(args: argparse.Namespace) -> int:
             mass = vertex_areas(points, faces)
     E = sc.eigenmodes(sheaf, args.k, mass=mass, seed=args.seed, progress=args.progress)
     if args.out is not None:
-        with replacing(output_path(args.out)) as stream:
+        with files.replacing(files.output_path(args.out)) as stream:
             names = ("values", "vectors", "residuals")
             arrays: dict[str, Any] = {name: getattr(E, name) for name in names}
             if sheaf.vertex_labels is not None:
@@ -301,7 +301,7 @@ rotate, scale or flip them before it compares.
 
 Coarsening groups the members into {k} clusters and describes each by 2 numbers, how much of
 the two smoothest patterns inside it there is. So {n} numbers become {d}, on a sheaf of
-{k} vertices and {counted(C.n_crossing_edges, "edge")} between them.
+{k} vertices and {tables.counted(C.n_crossing_edges, "edge")} between them.
 
 The clusters, and which of the two clubs their members joined when the club split:
 """

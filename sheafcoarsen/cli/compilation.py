@@ -19,7 +19,7 @@ import networkx as nx
 import numpy as np
 
 import sheafcoarsen as sc
-from sheafcoarsen._support import bar
+from sheafcoarsen._support import threads
 from sheafcoarsen.modes import local_operator_of
 from sheafcoarsen.ranks import Rule, gap, kernel
 
@@ -117,7 +117,7 @@ def compile_kernels(
     count = min(processes or os.cpu_count() or 1, len(jobs))
     context = multiprocessing.get_context("spawn")
     with (
-        bar(len(jobs), "compiling", progress) as shown,
+        threads.bar(len(jobs), "compiling", progress) as shown,
         ProcessPoolExecutor(count, context, logging.disable, (logging.WARNING,)) as pool,
     ):
         for done in as_completed([pool.submit(compile_one, *job) for job in jobs]):

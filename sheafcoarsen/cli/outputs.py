@@ -9,14 +9,7 @@ import numpy as np
 
 import sheafcoarsen as sc
 from sheafcoarsen import distributed as dist
-from sheafcoarsen._support import (
-    RESIDUAL_LIMIT,
-    check_matplotlib,
-    counted,
-    eps_of,
-    output_path,
-    tables,
-)
+from sheafcoarsen._support import checks, files, linalg, tables
 from sheafcoarsen.cli.inputs import is_mesh
 from sheafcoarsen.html_report import SMOOTHING_STEPS, Positions, stage, write_report
 from sheafcoarsen.io import Level
@@ -34,11 +27,11 @@ def check_outputs(args: argparse.Namespace, endings: tuple[str, ...]) -> None:
         if not path.endswith(allowed):
             raise ValueError(f"{option} must name an {' or '.join(allowed)} file, got {path!r}")
         try:
-            output_path(path)
+            files.output_path(path)
         except OSError as error:
             raise type(error)(f"{option} {error}") from None
     if args.report is not None:
-        check_matplotlib()
+        checks.check_matplotlib()
 
 
 def write_result(
@@ -123,7 +116,7 @@ def lines_of_losses(C: sc.Coarsening, x: np.ndarray, E: sc.EnergyLedger) -> list
     ]
     values = {name: float(value) for name, value in E.lines.items()}
     scale = int(C.clusters.dims.max(initial=1)) * sum(map(abs, values.values()))
-    noise = RESIDUAL_LIMIT * eps_of(C.fine.dtype) * scale
+    noise = linalg.RESIDUAL_LIMIT * linalg.eps_of(C.fine.dtype) * scale
     for name, value in values.items():
         shown = "0" if abs(value) <= noise else f"{value:.4g}"
         lines.append(f"        {shown:>12}  {name}{remarks[name]}")
@@ -143,8 +136,8 @@ def show(obj: Any) -> None:
         known = facts(obj)
         print(f"sheaf   {describe(obj)}")
         print(
-            f"graph   {counted(known['components'], 'component')}, "
-            f"{counted(known['loops'], 'loop')}, {known['empty_stalks']} empty stalks"
+            f"graph   {tables.counted(known['components'], 'component')}, "
+            f"{tables.counted(known['loops'], 'loop')}, {known['empty_stalks']} empty stalks"
         )
         return
     print(obj)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import ReadOnly, eps_of, flag, range_of_blocks, read_only, tables
+from sheafcoarsen._support import ReadOnly, checks, linalg, ragged, tables
 from sheafcoarsen.coarsening.realization import factored_loops, loop_rows, realize, spectral_loops
 from sheafcoarsen.coarsening.views import Views
 from sheafcoarsen.modes import (
@@ -89,7 +89,9 @@ class Coarsening(Views, ReadOnly):
     sheaf: CellularSheaf
     crossing_rows: np.ndarray | None
     loops: bool = True
-    restored_loops: np.ndarray = field(default_factory=lambda: read_only(np.zeros(0, np.int64)))
+    restored_loops: np.ndarray = field(
+        default_factory=lambda: ragged.read_only(np.zeros(0, np.int64))
+    )
 
     def __post_init__(self) -> None:
         check_sheaf(self.fine, "fine")
@@ -111,7 +113,7 @@ class Coarsening(Views, ReadOnly):
                     f"{wrong}the ranks of its modes do not match the dimensions of its coarse "
                     "stalks"
                 )
-        flag("loops", self.loops)
+        checks.flag("loops", self.loops)
         object.__setattr__(self, "prolongation", self.R.matrix)
 
     def recoarsen(self, sheaf: CellularSheaf) -> Coarsening:
@@ -302,8 +304,8 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     operator = local_operator_of(local_operator)
     if basis is None and not isinstance(rank, LocalModes):
         operator = local_operator_of(local_operator, rings, target)
-    loops, compress = flag("loops", loops), flag("compress", compress)
-    progress = flag("progress", progress)
+    loops, compress = checks.flag("loops", loops), checks.flag("compress", compress)
+    progress = checks.flag("progress", progress)
     given = None
     if basis is not None:
         given = "`basis`"
@@ -385,7 +387,7 @@ def realized(
         factors = factored_loops(R, least)
     pattern = None if like is None else like.sheaf
     # n eps, the error of orthonormal modes; clearing such rows changes R* L R by rounding errors
-    noise = eps_of(np.result_type(R.sheaf.dtype, R.dtype)) * R.clusters.dims
+    noise = linalg.eps_of(np.result_type(R.sheaf.dtype, R.dtype)) * R.clusters.dims
     if modes is None:  # a user's columns may have any norm, and noise scales with it
         largest = np.zeros(int(R.offsets[-1]))
         np.maximum.at(largest, R.indices, np.abs(R.data))
@@ -398,7 +400,9 @@ def realized(
     elif like is not None and same_topology(R.sheaf, like.fine):
         rows = like.crossing_rows
     else:
-        rows = read_only(range_of_blocks(R.sheaf.edge_offsets, R.clusters.crossing_edges))
+        rows = ragged.read_only(
+            ragged.range_of_blocks(R.sheaf.edge_offsets, R.clusters.crossing_edges)
+        )
     restored = np.zeros(0, np.int64)
     if like is not None and factors is not None:
         restored = np.flatnonzero(factors.rows > least)
@@ -413,7 +417,7 @@ def realized(
         sheaf=coarse,
         crossing_rows=rows,
         loops=loops,
-        restored_loops=read_only(restored),
+        restored_loops=ragged.read_only(restored),
     )
     return C
 

@@ -10,19 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels.operators import sum_products
-from sheafcoarsen._support import (
-    RESIDUAL_LIMIT,
-    CochainLike,
-    ReadOnly,
-    cochain,
-    eps_of,
-    norms_by,
-    offsets,
-    read_only,
-    residual_ratio,
-    tables,
-    zero_energy,
-)
+from sheafcoarsen._support import CochainLike, ReadOnly, checks, linalg, ragged, tables
 from sheafcoarsen.coarsening._coarsen import Coarsening, check_coarsening
 from sheafcoarsen.operators import apply_coboundary, as_columns
 from sheafcoarsen.sheaf import CellularSheaf
@@ -217,7 +205,7 @@ def _total(per_cluster: np.ndarray) -> float | np.ndarray:
 def isometry_errors(R: scipy.sparse.csr_array, ranks: np.ndarray) -> np.ndarray:
     """Return norm(R_a* R_a - I)_F for every cluster, whose block R_a has ``ranks[a]`` columns."""
     defect = R.conj().T @ R - scipy.sparse.eye_array(R.shape[1], dtype=R.dtype)
-    return norms_by(defect, np.repeat(np.arange(len(ranks)), ranks), None, len(ranks))
+    return linalg.norms_by(defect, np.repeat(np.arange(len(ranks)), ranks), None, len(ranks))
 
 
 def check_isometry(C: Coarsening, what: str) -> None:
@@ -225,8 +213,10 @@ def check_isometry(C: Coarsening, what: str) -> None:
     R, ranks = C.prolongation, C.ranks
     with np.errstate(over="ignore", invalid="ignore"):
         errors = isometry_errors(R, ranks)
-    ratio = residual_ratio(errors, C.clusters.dims, eps_of(R.dtype), np.maximum(ranks, 1))
-    bad = np.flatnonzero(~(ratio <= RESIDUAL_LIMIT))
+    ratio = linalg.residual_ratio(
+        errors, C.clusters.dims, linalg.eps_of(R.dtype), np.maximum(ranks, 1)
+    )
+    bad = np.flatnonzero(~(ratio <= linalg.RESIDUAL_LIMIT))
     if bad.size:
         raise ValueError(
             f"{what} requires orthonormal columns, but R_a* R_a is not the identity in cluster "
@@ -267,7 +257,7 @@ def energy_ledger(C: Coarsening, x: CochainLike) -> EnergyLedger:
     >>> E.fine_energy, round(E.truncation_loss, 12), round(E.retained_crossing, 12)
     (6.0, 5.0, 6.25)
     """
-    x = cochain(check_coarsening(C).fine, x, "x", " of the fine sheaf")
+    x = checks.cochain(check_coarsening(C).fine, x, "x", " of the fine sheaf")
     check_isometry(C, "the ledger")
     R, columns, modes = C.prolongation, as_columns(x), C.modes
     gaps = None
@@ -315,21 +305,21 @@ def ledger_over(
             inside[k] += sums_by(ends[internal, 0], values[internal], K)
             crossing[k] += values[~internal].sum(axis=0)
     norms = np.empty((len(labels), h))
-    sum_products(offsets(vertex_dims), discarded, discarded, norms)
+    sum_products(ragged.offsets(vertex_dims), discarded, discarded, norms)
     bound = None
     if gaps is not None:
         next_eigenvalues, sizes, dtype = gaps
         gap = next_eigenvalues.astype(np.float64)
-        level = zero_energy(np.bincount(labels, vertex_dims, minlength=K), dtype, sizes)
+        level = linalg.zero_energy(np.bincount(labels, vertex_dims, minlength=K), dtype, sizes)
         gap = np.where(gap <= level, 0.0, gap)[:, None]
         with np.errstate(divide="ignore", invalid="ignore"):
             bound = np.where(gap == 0, np.inf, inside[0] / gap)
 
     def shaped(values: np.ndarray) -> np.ndarray:
-        return read_only(values.reshape(values.shape[0], *x.shape[1:]))
+        return ragged.read_only(values.reshape(values.shape[0], *x.shape[1:]))
 
     def total(values: np.ndarray) -> Any:
-        return float(values[0]) if x.ndim == 1 else read_only(values)
+        return float(values[0]) if x.ndim == 1 else ragged.read_only(values)
 
     return EnergyLedger(
         retained_internal=shaped(inside[1]),

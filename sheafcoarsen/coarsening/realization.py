@@ -7,17 +7,7 @@ import numpy as np
 
 from sheafcoarsen._kernels import coarsening as kernels
 from sheafcoarsen._kernels.dense import workspace
-from sheafcoarsen._support import (
-    eps_of,
-    offsets,
-    range_of_blocks,
-    ranges,
-    read_only,
-    run_ranges,
-    single_threaded_blas,
-    zero_energy,
-    zero_level,
-)
+from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.modes import LocalModes, Prolongation
 from sheafcoarsen.operators import loop_norms
 from sheafcoarsen.partition import Clusters
@@ -69,7 +59,9 @@ def realize(
     """
     sheaf, clusters, ranks = R.sheaf, R.clusters, R.ranks
     first, second = clusters.pairs.T
-    rows = read_only(np.diff(offsets(sheaf.edge_dims[clusters.crossing_edges])[clusters.pair_ptr]))
+    rows = ragged.read_only(
+        np.diff(ragged.offsets(sheaf.edge_dims[clusters.crossing_edges])[clusters.pair_ptr])
+    )
     n_pairs, edges, edge_dims = len(rows), clusters.pairs, rows
     if compress:
         edge_dims = np.minimum(rows, ranks[first] + ranks[second])
@@ -87,7 +79,7 @@ def realize(
     out = kernels.CoarseMaps(like.edge_dims[:n_pairs], *starts, tail, head)
     write_crossing_maps(R, rows, out, np.zeros(clusters.n_clusters) if noise is None else noise)
     if loops is not None and len(edges) > n_pairs:
-        entries = ranges(loops.starts[at], loops.rows[at] * ranks[at])
+        entries = ragged.ranges(loops.starts[at], loops.rows[at] * ranks[at])
         tail[starts[0][n_pairs] :] = loops.factors[entries] / 2
         np.negative(tail[starts[0][n_pairs] :], out=head[starts[1][n_pairs] :])
     coarse = sheaf_like(like, tail, head)
@@ -137,7 +129,7 @@ def write_crossing_maps(
             kernels.compressed_maps(lo, hi, f, clusters, blocks, rows, out, workspace)
 
     cost = rows * widths * np.where(compressed, widths, 1.0) + 1.0
-    run_ranges(work, cost, serial_below=SERIAL_BELOW)
+    threads.run_ranges(work, cost, serial_below=SERIAL_BELOW)
 
 
 def spectral_loops(modes: LocalModes, least: np.ndarray) -> kernels.Loops:
@@ -150,8 +142,8 @@ def spectral_loops(modes: LocalModes, least: np.ndarray) -> kernels.Loops:
     dtype = modes.prolongation.dtype
     norms = loop_norms(modes.sheaf, clusters.labels, clusters.n_clusters)
     levels = np.maximum(
-        zero_energy(clusters.dims, dtype, modes.operator_norms),
-        zero_level(clusters.dims, eps_of(dtype), norms) ** 2,
+        linalg.zero_energy(clusters.dims, dtype, modes.operator_norms),
+        linalg.zero_level(clusters.dims, linalg.eps_of(dtype), norms) ** 2,
     )
     cluster = np.repeat(np.arange(len(ranks)), ranks)
     positive = modes.scores > levels[cluster]
@@ -159,8 +151,8 @@ def spectral_loops(modes: LocalModes, least: np.ndarray) -> kernels.Loops:
     kept = np.flatnonzero(positive | last)
     cluster = cluster[kept]
     rows = np.bincount(cluster, minlength=len(ranks)).astype(np.int64)
-    starts = offsets(rows * ranks)
-    row = np.arange(len(kept)) - offsets(rows)[:-1][cluster]
+    starts = ragged.offsets(rows * ranks)
+    row = np.arange(len(kept)) - ragged.offsets(rows)[:-1][cluster]
     column = kept - modes.rank_offsets[:-1][cluster]
     factors = np.zeros(int(starts[-1]), dtype)
     roots = np.where(positive[kept], np.sqrt(modes.scores[kept]), 0)
@@ -178,7 +170,7 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
     """
     sheaf, ranks, clusters = R.sheaf, R.ranks, R.clusters
     f, K, dims = sheaf.arrays, clusters.n_clusters, clusters.dims
-    starts, dtype = offsets(ranks * ranks), np.result_type(sheaf.dtype, R.dtype)
+    starts, dtype = ragged.offsets(ranks * ranks), np.result_type(sheaf.dtype, R.dtype)
     energy = kernels.RetainedEnergy(
         starts=starts,
         matrices=np.empty(int(starts[-1]), np.result_type(dtype, np.float64)),
@@ -186,7 +178,7 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
         block_units=np.empty(K),
         columns=np.empty(K),
     )
-    run_ranges(
+    threads.run_ranges(
         lambda lo, hi: kernels.retained_energy(
             lo,
             hi,
@@ -202,9 +194,9 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
     traces, sizes = np.zeros(sheaf.n_vertices), np.zeros(K)
     kernels.internal_traces(f, clusters, energy.map_units, traces)
     np.maximum.at(sizes, clusters.labels, traces)
-    rounding = zero_energy(np.maximum(dims, ranks).clip(min=1), dtype, 1.0)
+    rounding = linalg.zero_energy(np.maximum(dims, ranks).clip(min=1), dtype, 1.0)
     norms = loop_norms(sheaf, clusters.labels, K) * energy.map_units
-    cancelled = zero_level(dims, eps_of(dtype), norms)
+    cancelled = linalg.zero_level(dims, linalg.eps_of(dtype), norms)
     zero = rounding, np.maximum(sizes, cancelled**2 / rounding) * energy.columns
     rows = np.zeros(K, np.int64)
 
@@ -213,8 +205,8 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
         work = workspace(largest, largest, energy.matrices.dtype)
         return kernels.factor(lo, hi, ranks, energy, zero, work, rows)
 
-    with single_threaded_blas():
-        failed = run_ranges(factor, (ranks + 1.0) ** 3, serial_below=SERIAL_BELOW)
+    with threads.single_threaded_blas():
+        failed = threads.run_ranges(factor, (ranks + 1.0) ** 3, serial_below=SERIAL_BELOW)
     for a in failed:
         if a >= 0:
             raise np.linalg.LinAlgError(
@@ -241,8 +233,8 @@ def check_pattern(C: Any) -> None:
         raise ValueError(
             f"`restored_loops` must be strictly increasing in 0 .. {coarse.n_vertices - 1}"
         )
-    crossing = range_of_blocks(fine.edge_offsets, clusters.crossing_edges)
-    dims = np.diff(offsets(fine.edge_dims[clusters.crossing_edges])[clusters.pair_ptr])
+    crossing = ragged.range_of_blocks(fine.edge_offsets, clusters.crossing_edges)
+    dims = np.diff(ragged.offsets(fine.edge_dims[clusters.crossing_edges])[clusters.pair_ptr])
     if C.crossing_rows is None:
         dims = np.minimum(dims, coarse.vertex_dims[clusters.pairs].sum(axis=1))
     elif not np.array_equal(C.crossing_rows, crossing):

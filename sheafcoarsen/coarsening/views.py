@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import CochainLike, cochain, item_index, range_of_blocks, real_array
+from sheafcoarsen._support import CochainLike, checks, ragged
 from sheafcoarsen.modes import LocalModes, Prolongation
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.partition import Clusters, Partition, clusters_of, edge_strengths
@@ -71,7 +71,7 @@ class Views:
         array([[0.707],
                [0.707]])
         """
-        return self.R.block(item_index("cluster", a, self.partition.n_clusters))
+        return self.R.block(checks.item_index("cluster", a, self.partition.n_clusters))
 
     def internal_operator(self, a: int) -> np.ndarray:
         """Return H_a = R_a* L_a R_a (``eq:local_residual_operator``), shape (r_a, r_a).
@@ -97,10 +97,10 @@ class Views:
         array([[0., 0.],
                [0., 2.]])
         """
-        a = item_index("cluster", a, self.partition.n_clusters)
+        a = checks.item_index("cluster", a, self.partition.n_clusters)
         begin, end = self.clusters.internal_ptr[a : a + 2]
         edges = self.clusters.internal_edges[begin:end]
-        rows = range_of_blocks(self.fine.edge_offsets, edges)
+        rows = ragged.range_of_blocks(self.fine.edge_offsets, edges)
         lo, hi = self.sheaf.vertex_offsets[a : a + 2]
         y = (coboundary(self.fine)[rows] @ self.prolongation[:, lo:hi]).toarray()
         return y.conj().T @ y
@@ -125,7 +125,7 @@ class Views:
         >>> bool(abs(C.pool(C.lift([1.0, -2.0])) - [1.0, -2.0]).max() < 1e-15)  # R* R = I
         True
         """
-        return self.prolongation @ cochain(self.sheaf, z, "z", " of the coarse sheaf")
+        return self.prolongation @ checks.cochain(self.sheaf, z, "z", " of the coarse sheaf")
 
     def pool(self, x: CochainLike) -> np.ndarray:
         """Return R* x, the coarse cochain of a fine cochain x (``eq:local_pooling_adjoint``).
@@ -147,7 +147,7 @@ class Views:
         >>> abs(C.pool([1.0, 1.0, 0.0, 0.0])).round(3)
         array([1.414, 0.   ])
         """
-        return self.prolongation.conj().T @ cochain(self.fine, x, "x", " of the fine sheaf")
+        return self.prolongation.conj().T @ checks.cochain(self.fine, x, "x", " of the fine sheaf")
 
     def galerkin(self) -> scipy.sparse.csr_array:
         """Return L_Gal = R* L R (``eq:sheaf_galerkin_operator``), computed from R and the fine L.
@@ -219,7 +219,9 @@ class Views:
             weights = np.ones(sheaf.n_edges)
         elif not isinstance(weight, str):
             what = f"hold one number for each of the {sheaf.n_edges} fine edges"
-            weights = real_array("weight", weight, [(sheaf.n_edges,)], what).astype(np.float64)
+            weights = checks.real_array("weight", weight, [(sheaf.n_edges,)], what).astype(
+                np.float64
+            )
         elif weight == "sheaf":
             weights = edge_strengths(sheaf)
         else:

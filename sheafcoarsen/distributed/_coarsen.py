@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import bar, flag, offsets, range_of_blocks
+from sheafcoarsen._support import checks, ragged, threads
 from sheafcoarsen.distributed import tasks
 from sheafcoarsen.distributed._estimate import Estimate, Request, check_memory, checked, planned
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
@@ -121,7 +121,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     True
     """
     asked = checked(src, P, rank, local_operator, n_shards, loops=loops, compress=compress)
-    progress = flag("progress", progress)
+    progress = checks.flag("progress", progress)
     place = place_beside(src, out, storage_options)
     if C := finished(place, asked):
         return C
@@ -232,7 +232,7 @@ class Run:
         parts, shards = range(estimate.n_parts), range(estimate.n_shards)
         borders = [s for s in shards if providers[s]]
         total = len(parts) + len(shards) * (1 + self.needs_spectra) + len(borders)
-        with bar(total, "coarsen", self.progress) as engine.shown:
+        with threads.bar(total, "coarsen", self.progress) as engine.shown:
             split = engine.results([engine.start(tasks.split_task, job, p) for p in parts])
             names = np.array([result["name"] for result in split], str)
             job = replace(job, buckets=self.written("buckets", names=names))
@@ -294,13 +294,13 @@ class Run:
     def choose_ranks(self, dims: np.ndarray, results: list[tasks.Record]) -> np.ndarray:
         """Choose the ranks of all clusters from the spectra of all shards."""
         rule = self.asked.rule
-        starts = offsets(dims if rule.needs_scores else np.zeros(len(dims), np.int64))
+        starts = ragged.offsets(dims if rule.needs_scores else np.zeros(len(dims), np.int64))
         scores = np.zeros(int(starts[-1]), np.zeros(0, self.asked.source.dtype).real.dtype)
         ties, found = np.zeros(len(scores)), np.zeros(len(dims), np.int64)
         for result in results:
             shard = (self.work / result["record"]).record()
             found[shard["clusters"]] = shard["kernels"]
-            entries = range_of_blocks(starts, shard["clusters"])
+            entries = ragged.range_of_blocks(starts, shard["clusters"])
             scores[entries], ties[entries] = shard["scores"], shard["ties"]
         return rule.ranks(Spectra(dims, starts, scores, found, ties))
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from sheafcoarsen._support import CochainLike, counted, flag, physical_memory, real_number
+from sheafcoarsen._support import CochainLike, checks, tables
 from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, place_beside
 from sheafcoarsen.distributed._estimate import checked, checked_operator, loaded
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
@@ -78,7 +78,7 @@ class StoredHierarchy:
         sizes = [C.fine.n_vertices for C in levels[:1]] + [C.sheaf.n_vertices for C in levels]
         where = f", {len(self.stored):,} from store to store" if self.rest is not None else ""
         return (
-            f"StoredHierarchy({counted(len(self), 'level')}{where}: "
+            f"StoredHierarchy({tables.counted(len(self), 'level')}{where}: "
             f"{' -> '.join(map(str, sizes)) or 'none'} vertices; stopped because "
             f"{self.stopped_because})"
         )
@@ -183,13 +183,13 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     """
     check_store(src, "src")
     if memory_bytes is None:
-        memory_bytes = physical_memory() / 8
-    memory_bytes = real_number("memory_bytes", memory_bytes)
+        memory_bytes = checks.physical_memory() / 8
+    memory_bytes = checks.real_number("memory_bytes", memory_bytes)
     if not memory_bytes >= 0:
         raise ValueError(f"`memory_bytes` must be at least 0, got {memory_bytes:g}")
     operator = checked_operator(local_operator)
-    loops, compress = flag("loops", loops), flag("compress", compress)
-    progress = flag("progress", progress)
+    loops, compress = checks.flag("loops", loops), checks.flag("compress", compress)
+    progress = checks.flag("progress", progress)
     place = place_beside(src, out, storage_options)
     others = [name for name in place.names() if not re.fullmatch(r"level-\d+|zarr.json", name)]
     if others:

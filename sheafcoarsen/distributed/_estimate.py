@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._kernels import distributed as kernels
-from sheafcoarsen._support import flag, whole_number
+from sheafcoarsen._support import checks
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount, check_store
 from sheafcoarsen.distributed.plan import Plan
 from sheafcoarsen.modes import (
@@ -85,8 +85,8 @@ def checked(
         )
     operator = checked_operator(local_operator)
     if n_shards is not None:
-        n_shards = whole_number("n_shards", n_shards, at_least=1)
-    loops, compress = flag("loops", loops), flag("compress", compress)
+        n_shards = checks.whole_number("n_shards", n_shards, at_least=1)
+    loops, compress = checks.flag("loops", loops), checks.flag("compress", compress)
     return Request(src, P, as_rule(rank, P.n_clusters), operator, loops, compress, n_shards)
 
 

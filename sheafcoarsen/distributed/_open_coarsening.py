@@ -12,16 +12,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._support import (
-    CochainLike,
-    cochain,
-    eps_of,
-    offsets,
-    physical_memory,
-    range_of_blocks,
-    read_only,
-    whole_number,
-)
+from sheafcoarsen._support import CochainLike, checks, linalg, ragged
 from sheafcoarsen.coarsening import (
     Coarsening,
     EnergyLedger,
@@ -107,12 +98,12 @@ class StoredCoarsening:
     @cached_property
     def fine_dims(self) -> np.ndarray:
         """Dimension of each fine stalk, shape (n,)."""
-        return read_only(self.fine.vertex_dims().astype(np.int64))
+        return ragged.read_only(self.fine.vertex_dims().astype(np.int64))
 
     @cached_property
     def ranks(self) -> np.ndarray:
         """Dimension r_a of each coarse stalk, shape (K,)."""
-        return read_only(self.sheaf.vertex_dims().astype(np.int64))
+        return ragged.read_only(self.sheaf.vertex_dims().astype(np.int64))
 
     def _shards(self) -> Iterator[tuple[str, np.ndarray]]:
         """Yield the folder and the clusters of each shard; check that every cluster occurs once."""
@@ -132,7 +123,7 @@ class StoredCoarsening:
     def _blocks(self) -> Iterator[Blocks]:
         """Yield the blocks of R shard by shard."""
         sheaf, dims, ranks, labels = self.sheaf, self.fine_dims, self.ranks, self.partition.labels
-        row_starts, column_starts = offsets(dims), offsets(ranks)
+        row_starts, column_starts = ragged.offsets(dims), ragged.offsets(ranks)
         count = 0
         for folder, clusters in self._shards():
             vertices = sheaf.numbers(f"{folder}/vertices", len(labels))
@@ -143,15 +134,18 @@ class StoredCoarsening:
                     f"in ascending order"
                 )
             count += len(vertices)
-            local, starts = np.searchsorted(clusters, labels[vertices]), offsets(ranks[clusters])
+            local, starts = (
+                np.searchsorted(clusters, labels[vertices]),
+                ragged.offsets(ranks[clusters]),
+            )
             widths = np.repeat(ranks[labels[vertices]], dims[vertices])
             data = sheaf.array(f"{folder}/data", sheaf.dtype, (int(widths.sum()),))
             check_entries(f"{sheaf.url}: the entries of R in {folder}", data)
-            indptr, column = offsets(widths), np.repeat(starts[local], dims[vertices])
+            indptr, column = ragged.offsets(widths), np.repeat(starts[local], dims[vertices])
             indices = np.arange(len(data)) + np.repeat(column - indptr[:-1], widths)
             R = canonical_csr(data, indices, indptr, (len(widths), int(starts[-1])))
-            rows = range_of_blocks(row_starts, vertices)
-            yield Blocks(R, rows, range_of_blocks(column_starts, clusters), clusters)
+            rows = ragged.range_of_blocks(row_starts, vertices)
+            yield Blocks(R, rows, ragged.range_of_blocks(column_starts, clusters), clusters)
         if count != len(labels):
             raise StoreError(
                 f"{sheaf.url}: its shards must hold all {len(labels)} fine vertices, got {count}"
@@ -161,11 +155,13 @@ class StoredCoarsening:
         self, name: str, dtype: npt.DTypeLike | None = None, counts: np.ndarray | None = None
     ) -> np.ndarray:
         """Return the array ``name`` of all clusters, ``counts`` entries (default: 1) for each."""
-        starts = offsets(np.ones(self.sheaf.n_vertices, np.int64) if counts is None else counts)
+        starts = ragged.offsets(
+            np.ones(self.sheaf.n_vertices, np.int64) if counts is None else counts
+        )
         real = np.zeros(0, self.sheaf.dtype).real.dtype
         out: np.ndarray = np.empty(int(starts[-1]), dtype or real)
         for folder, clusters in self._shards():
-            entries = range_of_blocks(starts, clusters)
+            entries = ragged.range_of_blocks(starts, clusters)
             out[entries] = self.sheaf.array(f"{folder}/{name}", out.dtype, (len(entries),))
         if np.isnan(out).any():
             raise StoreError(f"{self.sheaf.url}: the arrays basis/.../{name} hold NaN")
@@ -187,7 +183,7 @@ class StoredCoarsening:
         StoreError
             For a chunk that is missing or damaged.
         """
-        z = cochain(self.sheaf, z, "z", " of the coarse sheaf")
+        z = checks.cochain(self.sheaf, z, "z", " of the coarse sheaf")
         x = np.empty((self.fine.dim_c0, *z.shape[1:]), np.result_type(z, self.sheaf.dtype))
         for part in self._blocks():
             x[part.rows] = part.R @ z[part.columns]
@@ -209,7 +205,7 @@ class StoredCoarsening:
         StoreError
             For a chunk that is missing or damaged.
         """
-        x = cochain(self.fine, x, "x", " of the fine sheaf")
+        x = checks.cochain(self.fine, x, "x", " of the fine sheaf")
         z = np.empty((self.sheaf.dim_c0, *x.shape[1:]), np.result_type(x, self.sheaf.dtype))
         for part in self._blocks():
             z[part.columns] = part.R.conj().T @ x[part.rows]
@@ -233,7 +229,7 @@ class StoredCoarsening:
         StoreError
             For a chunk that is missing or damaged.
         """
-        x, gaps = cochain(self.fine, x, "x", " of the fine sheaf"), None
+        x, gaps = checks.cochain(self.fine, x, "x", " of the fine sheaf"), None
         if self.sheaf.header.local_operator == "internal":
             sizes = self.spectral("operator_norms")
             gaps = self.spectral("next_eigenvalues"), sizes, self.fine.dtype
@@ -265,10 +261,10 @@ class StoredCoarsening:
         StoreError
             For a chunk that is missing or damaged.
         """
-        probes = whole_number("probes", probes, at_least=1)
-        seed = whole_number("seed", seed, at_least=0)
+        probes = checks.whole_number("probes", probes, at_least=1)
+        seed = checks.whole_number("seed", seed, at_least=0)
         # check first: twelve fine cochains per probe are in memory at the same time
-        column, have = 12 * self.fine.dim_c0 * self.fine.dtype.itemsize, physical_memory()
+        column, have = 12 * self.fine.dim_c0 * self.fine.dtype.itemsize, checks.physical_memory()
         if probes * column > have:
             raise ValueError(
                 f"`probes` = {probes} random cochains take {amount(probes * column)}, but this "
@@ -297,7 +293,7 @@ class StoredCoarsening:
         indptr, indices = block_layout(fine, clusters, self.ranks)
         data = np.empty(len(indices), coarse.dtype)
         for part in self._blocks():
-            data[range_of_blocks(indptr.astype(np.int64), part.rows)] = part.R.data
+            data[ragged.range_of_blocks(indptr.astype(np.int64), part.rows)] = part.R.data
         arrays = {
             "partition.labels": self.partition.labels,
             "R.data": data,
@@ -307,7 +303,9 @@ class StoredCoarsening:
             "compress": np.array(header.compress),
         }
         if not header.compress:
-            arrays["crossing_rows"] = range_of_blocks(fine.edge_offsets, clusters.crossing_edges)
+            arrays["crossing_rows"] = ragged.range_of_blocks(
+                fine.edge_offsets, clusters.crossing_edges
+            )
         if header.oversampled is not None:
             arrays["restored_loops"] = sheaf.array("restored_loops")
         if header.local_operator is not None:
@@ -337,7 +335,7 @@ class StoredCoarsening:
 
 def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Verification:
     """Verify that R is an isometry, and the other statements on random cochains, part by part."""
-    sheaf, fine, eps = C.sheaf, C.fine, eps_of(C.fine.dtype)
+    sheaf, fine, eps = C.sheaf, C.fine, linalg.eps_of(C.fine.dtype)
     columns = []
     for store in (sheaf, fine):
         x = rng.standard_normal((store.dim_c0, probes))

@@ -10,16 +10,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
 from sheafcoarsen._kernels.arrays import scan
-from sheafcoarsen._support import (
-    ReadOnly,
-    check_squares,
-    counted,
-    decode_labels,
-    item_index,
-    offsets,
-    range_of_blocks,
-    read_only,
-)
+from sheafcoarsen._support import ReadOnly, checks, labels, ragged, tables
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
 from sheafcoarsen.distributed.schema import REMEDY, Root, header_of, read_array
 from sheafcoarsen.io import reading
@@ -113,7 +104,7 @@ class SheafStore(Store):
             raise StoreError(
                 f"{self.url}: the array part_ptr must ascend from 0 to {self.n_edges} edges"
             )
-        return read_only(starts)
+        return ragged.read_only(starts)
 
     @cached_property
     def edge_numbers(self) -> np.ndarray | None:
@@ -123,11 +114,11 @@ class SheafStore(Store):
         found = self.numbers("edge_numbers", self.n_edges, (self.n_edges,))
         if not np.bincount(found, minlength=self.n_edges).all():
             raise StoreError(f"{self.url}: the array edge_numbers holds an edge twice")
-        return read_only(found)
+        return ragged.read_only(found)
 
     def edges_of(self, p: int) -> np.ndarray:
         """Return the indices of the edges in part ``p``, ascending."""
-        part = item_index("part", p, len(self.parts))
+        part = checks.item_index("part", p, len(self.parts))
         lo, hi = self.part_ptr[part : part + 2]
         return np.arange(lo, hi) if self.edge_numbers is None else self.edge_numbers[lo:hi]
 
@@ -189,7 +180,7 @@ class SheafStore(Store):
         self, p: int, end: Literal["tail", "head"], entries: int | None = None
     ) -> np.ndarray:
         """Read the maps at one end of part ``p``; if ``entries`` is passed, check their size."""
-        part = item_index("part", p, len(self.parts))
+        part = checks.item_index("part", p, len(self.parts))
         name = f"parts/{self.parts[part]}/{end}"
         maps = self.array(name, self.dtype, what=f"part {part}")
         check_entries(f"{self.url}: part {part}: the {end} maps", maps)
@@ -221,7 +212,7 @@ class SheafStore(Store):
         )
         data = []
         for k, end in enumerate(ENDS):
-            starts = offsets(edge_dims * vertex_dims[edges[:, k]])
+            starts = ragged.offsets(edge_dims * vertex_dims[edges[:, k]])
             flat = np.empty(int(starts[-1]), self.dtype)
             for p in range(len(self.parts)):
                 numbers = self.edges_of(p)
@@ -230,16 +221,18 @@ class SheafStore(Store):
                 if self.edge_numbers is None:
                     flat[starts[self.part_ptr[p]] :][:size] = maps
                 else:
-                    flat[range_of_blocks(starts, numbers)] = maps
-            data.append(read_only(flat))
+                    flat[ragged.range_of_blocks(starts, numbers)] = maps
+            data.append(ragged.read_only(flat))
         names = None
         if self.header.vertex_labels:
             with reading(self.url, StoreError):
-                names = decode_labels(self.array("vertex_labels").astype(np.uint8), self.n_vertices)
+                names = labels.decode_labels(
+                    self.array("vertex_labels").astype(np.uint8), self.n_vertices
+                )
         return trusted_sheaf(edges, vertex_dims, edge_dims, data[0], data[1], names)
 
     def __repr__(self) -> str:
-        parts = counted(len(self.parts), "part")
+        parts = tables.counted(len(self.parts), "part")
         return (
             f"SheafStore({self.url!r}: {self.n_vertices} vertices, {self.n_edges} edges, "
             f"{self.dtype}, {amount(self.n_bytes)} in {parts})"
@@ -322,7 +315,7 @@ def check_entries(name: str, values: np.ndarray) -> None:
     if bad >= 0:
         raise StoreError(f"{name} must be finite, got {values[bad]} at index {bad}")
     try:
-        check_squares(name, largest, values.dtype)
+        checks.check_squares(name, largest, values.dtype)
     except ValueError as error:
         raise StoreError(str(error)) from None
 
@@ -386,7 +379,7 @@ class Part(NamedTuple):
 def parts_of(store: SheafStore) -> Iterator[Part]:
     """Yield the parts of a stored sheaf as sheaves."""
     edges, vertex_dims, edge_dims = store.topology()
-    starts = offsets(vertex_dims)
+    starts = ragged.offsets(vertex_dims)
     for p in range(len(store.parts)):
         numbers = store.edges_of(p)
         rows = edge_dims[numbers].astype(np.int64)
@@ -397,7 +390,7 @@ def parts_of(store: SheafStore) -> Iterator[Part]:
         vertices, ends = np.unique(edges[numbers], return_inverse=True)
         dims = vertex_dims[vertices].astype(np.int64)
         sheaf = trusted_sheaf(ends.reshape(-1, 2), dims, rows, tail, head)
-        yield Part(sheaf, vertices, range_of_blocks(starts, vertices))
+        yield Part(sheaf, vertices, ragged.range_of_blocks(starts, vertices))
 
 
 def laplacian_operator(store: SheafStore) -> LinearOperator:

@@ -6,7 +6,7 @@ from typing import Any, overload
 
 import numpy as np
 
-from sheafcoarsen._support import encode_labels
+from sheafcoarsen._support import labels
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore
@@ -97,9 +97,9 @@ def write_sheaf(
     root: Root, sheaf: CellularSheaf, part_bytes: float, **attributes: Any
 ) -> SheafStore:
     """Write a sheaf to a new store, which gets the additional ``attributes``."""
-    labels = None if sheaf.vertex_labels is None else encode_labels(sheaf.vertex_labels)
+    names = None if sheaf.vertex_labels is None else labels.encode_labels(sheaf.vertex_labels)
     piece = sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data
-    return write_pieces(root, sheaf.vertex_dims, [piece], part_bytes, labels, **attributes)
+    return write_pieces(root, sheaf.vertex_dims, [piece], part_bytes, names, **attributes)
 
 
 def write_coarsening(

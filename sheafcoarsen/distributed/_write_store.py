@@ -10,14 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import (
-    check_range,
-    dimensions,
-    integer_array,
-    offsets,
-    range_of_blocks,
-    real_number,
-)
+from sheafcoarsen._support import checks, ragged
 from sheafcoarsen.distributed._open_store import SheafStore, map_bytes
 from sheafcoarsen.distributed.location import Place, failures, optional, place_of
 from sheafcoarsen.distributed.schema import Root, StoreHeader, is_unfinished, write_array
@@ -62,7 +55,7 @@ def seal(
     write_array(root, "edges", edges.astype(index_dtype(len(vertex_dims)), copy=False))
     write_array(root, "vertex_dims", vertex_dims.astype(dims, copy=False))
     write_array(root, "edge_dims", edge_dims.astype(dims, copy=False))
-    write_array(root, "part_ptr", offsets(list(parts.values())))
+    write_array(root, "part_ptr", ragged.offsets(list(parts.values())))
     if edge_numbers is not None:
         write_array(root, "edge_numbers", edge_numbers.astype(index_dtype(len(edges)), copy=False))
     mark(
@@ -116,7 +109,7 @@ def write_basis(
     new_group(root.place / f"basis/{name}")
     arrays = {"vertices": vertices, "clusters": clusters, "data": data}
     if modes is not None:
-        arrays["scores"] = modes.scores[range_of_blocks(modes.rank_offsets, own)]
+        arrays["scores"] = modes.scores[ragged.range_of_blocks(modes.rank_offsets, own)]
         arrays["next_eigenvalues"] = modes.next_eigenvalues[own]
         arrays["operator_norms"] = modes.operator_norms[own]
         arrays["tied"] = modes.tied[own].astype(np.int8)
@@ -133,7 +126,7 @@ def write_pieces(
     **attributes: Any,
 ) -> SheafStore:
     """Check pieces, write each as one or more parts, and then write topology and attributes."""
-    part_bytes = real_number("part_bytes", part_bytes)
+    part_bytes = checks.real_number("part_bytes", part_bytes)
     if not part_bytes >= 1:
         raise ValueError(f"`part_bytes` must be at least 1, got {part_bytes:g}")
     edges, edge_dims = [np.zeros((0, 2), np.int32)], [np.zeros(0, np.int32)]
@@ -163,7 +156,7 @@ def write_pieces(
         edges.append(F.edges.astype(index_dtype(len(vertex_dims))))
         edge_dims.append(F.edge_dims.astype(index_dtype(int(F.edge_dims.max(initial=0)))))
     dtype = np.dtype(np.float64) if dtype is None else dtype
-    check_range("the maps of all pieces", largest, dtype)
+    checks.check_range("the maps of all pieces", largest, dtype)
     return seal(
         root,
         (np.concatenate(edges), vertex_dims, np.concatenate(edge_dims)),
@@ -237,8 +230,8 @@ def write_store(
     >>> dist.write_store("memory://path", np.ones(7, int), pieces())
     SheafStore('memory://path': 7 vertices, 6 edges, float64, 96 bytes in 3 parts)
     """
-    dims = integer_array("vertex_dims", vertex_dims)
-    dims = dimensions("vertex_dims", dims, len(dims), "vertex")
+    dims = checks.integer_array("vertex_dims", vertex_dims)
+    dims = checks.dimensions("vertex_dims", dims, len(dims), "vertex")
     if not isinstance(pieces, Iterable):
         raise TypeError(
             f"`pieces` must be an iterable of (edges, edge_dims, tail_data, head_data), "

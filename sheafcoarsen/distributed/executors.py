@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from sheafcoarsen._support import bar, physical_memory
+from sheafcoarsen._support import checks, threads
 from sheafcoarsen.distributed.location import Place, optional
 
 
@@ -15,9 +15,9 @@ class Engine:
 
     def __init__(self, client: Any, run: str) -> None:
         self.client, self.run = client, run
-        self.shown = bar(0, "", False)  # one step for each finished task
+        self.shown = threads.bar(0, "", False)  # one step for each finished task
         self.threads: int | None = None  # None: as many threads as the library may use
-        self.memory, self.at_once, self.where = physical_memory(), 1, "this machine has"
+        self.memory, self.at_once, self.where = checks.physical_memory(), 1, "this machine has"
         if client is not None:
             check_client(client)
             workers = client.scheduler_info(n_workers=-1)["workers"].values()

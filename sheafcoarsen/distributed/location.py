@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from sheafcoarsen._support import optional_module
+from sheafcoarsen._support import checks
 
 
 def optional(name: str) -> Any:
@@ -19,7 +19,7 @@ def optional(name: str) -> Any:
         f"the package {name.partition('.')[0]} is not installed, but stored sheaves require it: "
         f'pip install "sheafcoarsen[distributed]"'
     )
-    return optional_module(name, message)
+    return checks.optional_module(name, message)
 
 
 def crc32c(data: Any, begin: int = 0) -> int:

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import SCALARS
+from sheafcoarsen._support import checks
 from sheafcoarsen.distributed.location import (
     Place,
     StoreError,
@@ -174,7 +174,7 @@ def check_attributes(place: Place, attributes: dict[str, Any], names: Iterable[s
         ),
         dict: ("an object", lambda value: isinstance(value, dict)),
         "kind": _one_of(*REQUIRED),
-        "dtype": _one_of(*(np.dtype(scalar).str for scalar in SCALARS)),
+        "dtype": _one_of(*(np.dtype(scalar).str for scalar in checks.SCALARS)),
         "source": (
             "an object with the strings `url` and `id`",
             lambda value: (
@@ -301,7 +301,7 @@ def read_array(
         size, rows = found["shape"], found["chunk_grid"]["configuration"]["chunk_shape"][0]
         if any(type(n) is not int or not 0 <= n < 2**48 for n in (*size, rows)):
             raise ValueError(f"its shape is {size}")
-        types = ("int8", "int16", "int32", "int64", *(scalar.__name__ for scalar in SCALARS))
+        types = ("int8", "int16", "int32", "int64", *(scalar.__name__ for scalar in checks.SCALARS))
         if found["data_type"] not in types:
             raise ValueError(f"its data_type is {found['data_type']!r}")
         kind, longest = np.dtype(found["data_type"]).newbyteorder("<"), max(size[0], 1)

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from sheafcoarsen._kernels import distributed as kernels
-from sheafcoarsen._support import blocks, eps_of, offsets, range_of_blocks, read_only, thread_limit
+from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.coarsening import realize, realized
 from sheafcoarsen.distributed._open_store import ENDS, SheafStore
 from sheafcoarsen.distributed._write_store import write_basis, write_part
@@ -85,7 +85,7 @@ def once(work: Task) -> Task:
         found = done is not None and done["run"] == job.run
         if done is None or not found:
             start = time.perf_counter()
-            with thread_limit(job.threads), warnings.catch_warnings():
+            with threads.thread_limit(job.threads), warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # the driver warns about the full result
                 try:
                     done = work(job, i, *inputs)
@@ -121,9 +121,9 @@ def split_task(job: Job, p: int) -> Record:
     edges = np.concatenate([np.arange(len(told["tails"])), told["copied"]])[order]
     bucket = np.empty(int(told["starts"][-1]), store.dtype)
     sizes = [told[f"{end}s"].astype(np.int64) for end in ENDS]
-    to = offsets((sizes[0] + sizes[1])[edges])[:-1]
+    to = ragged.offsets((sizes[0] + sizes[1])[edges])[:-1]
     for end, size in zip(ENDS, sizes, strict=True):
-        where = offsets(size)
+        where = ragged.offsets(size)
         maps = store.maps_at(p, end, int(where[-1]))
         copy_maps(maps, where[edges], size[edges], to, bucket)
         to = to + size[edges]
@@ -161,13 +161,15 @@ def local_sheaf(job: Job, told: Record) -> tuple[CellularSheaf, Partition, np.nd
     sizes = edge_dims[:, None] * dims[edges]  # of the tail map and the head map
     read = np.empty(len(edges), np.int64)  # sizes of both in reading order
     read[sequence] = sizes.sum(axis=1)
-    begin, data = offsets(read)[:-1][sequence], []
+    begin, data = ragged.offsets(read)[:-1][sequence], []
     for size in sizes.T:
-        to = offsets(size)
+        to = ragged.offsets(size)
         data.append(np.empty(int(to[-1]), maps.dtype))
         copy_maps(maps, begin, size, to[:-1], data[-1])
         begin = begin + size
-    sheaf = trusted_sheaf(edges, dims, edge_dims, read_only(data[0]), read_only(data[1]))
+    sheaf = trusted_sheaf(
+        edges, dims, edge_dims, ragged.read_only(data[0]), ragged.read_only(data[1])
+    )
     return sheaf, Partition(told["labels"]), told["clusters"].astype(np.int64)
 
 
@@ -202,7 +204,7 @@ def spectra_task(job: Job, s: int) -> Record:
     shard, rule = Shard(job, s), job.rule
     assert rule is not None
     spectra = shard.problems.spectra(rule)
-    seen = range_of_blocks(spectra.starts, shard.own) if rule.needs_scores else slice(0)
+    seen = ragged.range_of_blocks(spectra.starts, shard.own) if rule.needs_scores else slice(0)
     return {
         "clusters": shard.clusters,
         "scores": spectra.scores[seen],
@@ -229,7 +231,7 @@ def shard_task(job: Job, s: int) -> Record:
     write_basis(job.out, name, told["vertices"], shard.clusters, R.data, modes, own)
     row_ptr, halo = R.indptr[R.sheaf.vertex_offsets].astype(np.int64), 0
     for border in told["borders"]:
-        supplied = blocks(R.data, row_ptr, told[f"rows-{border}"])
+        supplied = ragged.blocks(R.data, row_ptr, told[f"rows-{border}"])
         (job.work / f"halo/{name}-{border}").put_record(R=supplied)
         halo += supplied.nbytes
     masks = {"tied": modes.tied, "discards_zero": modes._discards_zero}
@@ -260,6 +262,6 @@ def border_task(job: Job, s: int, shards: list[Record]) -> Record:
     data = [(job.work / f"halo/{shard['name']}-{s}").record()["R"] for shard in shards]
     R = prolongation(sheaf, P, here, np.concatenate(data))
     # use the dimensions of whole clusters, of which a border holds only some vertices
-    noise = eps_of(sheaf.dtype) * told["cluster_dims"]
+    noise = linalg.eps_of(sheaf.dtype) * told["cluster_dims"]
     coarse = realize(R, None, compress=job.compress, noise=noise)
     return write_coarse(job, fresh_name(f"border-{s:06d}"), clusters, coarse)

@@ -10,17 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels.elimination import Record
-from sheafcoarsen._support import (
-    CochainLike,
-    ReadOnly,
-    Vertices,
-    cochain,
-    range_of_blocks,
-    read_only,
-    tables,
-    vertex_mask,
-    whole_number,
-)
+from sheafcoarsen._support import CochainLike, ReadOnly, Vertices, checks, labels, ragged, tables
 from sheafcoarsen.elimination.checks import check_connection, check_parts
 from sheafcoarsen.elimination.factorization import factorize
 from sheafcoarsen.elimination.substitution import FreeSections, Substitution, free_sections
@@ -88,7 +78,7 @@ class Elimination(ReadOnly):
     @cached_property
     def eliminated(self) -> np.ndarray:
         """The vertices of ``fine`` that were eliminated, ascending."""
-        return read_only(np.sort(self.steps.vertices).astype(np.int64))
+        return ragged.read_only(np.sort(self.steps.vertices).astype(np.int64))
 
     @cached_property
     def sizes(self) -> Sizes:
@@ -153,7 +143,7 @@ class Elimination(ReadOnly):
 
     @cached_property
     def _kept_coordinates(self) -> np.ndarray:
-        return range_of_blocks(self.fine.vertex_offsets, self.kept)
+        return ragged.range_of_blocks(self.fine.vertex_offsets, self.kept)
 
     @property
     def _plain(self) -> Substitution:
@@ -199,10 +189,10 @@ class Elimination(ReadOnly):
         >>> K.extend([0.0, 1.0]).round(12)
         array([0.  , 0.25, 0.5 , 0.75, 1.  ])
         """
-        z = cochain(self.sheaf, z, "z", " of the reduced sheaf")
+        z = checks.cochain(self.sheaf, z, "z", " of the reduced sheaf")
         right = None
         if b is not None:
-            right = cochain(self.fine, b, "b", " of the fine sheaf", right_side=True)
+            right = checks.cochain(self.fine, b, "b", " of the fine sheaf", right_side=True)
         if right is not None and right.shape[1:] != z.shape[1:]:
             raise ValueError(
                 f"`b` must have as many columns as `z`, of shape {z.shape}, got shape {right.shape}"
@@ -245,7 +235,7 @@ class Elimination(ReadOnly):
         >>> K.reduce([0.0, 1.0, 0.0, 0.0, 0.0]).round(12)
         array([0.75, 0.25])
         """
-        right = cochain(self.fine, b, "b", " of the fine sheaf", right_side=True)
+        right = checks.cochain(self.fine, b, "b", " of the fine sheaf", right_side=True)
         out = self._projected.forward(as_columns(right))[self._kept_coordinates]
         return out.reshape(len(out), *right.shape[1:]).astype(right.dtype, copy=False)
 
@@ -257,7 +247,7 @@ class Elimination(ReadOnly):
         """
         P = self._projected.prolongation().astype(self.fine.dtype, copy=False)
         for array in (P.data, P.indices, P.indptr):
-            read_only(array)
+            ragged.read_only(array)
         return P
 
     def refresh(self, sheaf: CellularSheaf) -> Elimination:
@@ -373,8 +363,8 @@ def eliminate(
            [-0.25, -0.25, -0.25,  0.75]])
     """
     check_sheaf(sheaf)
-    mask = vertex_mask("keep", () if keep is None else keep, sheaf)
-    most = whole_number("max_neighbors", max_neighbors, at_least=0)
+    mask = labels.vertex_mask("keep", () if keep is None else keep, sheaf)
+    most = checks.whole_number("max_neighbors", max_neighbors, at_least=0)
     if most > 2:
         check_connection(sheaf, most)
     steps, reduced, kept = factorize(sheaf, mask, most)

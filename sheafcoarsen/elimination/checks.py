@@ -3,7 +3,7 @@
 import numpy as np
 
 from sheafcoarsen._kernels.elimination import Record
-from sheafcoarsen._support import RESIDUAL_LIMIT, blocks, eps_of, first_true, stacks
+from sheafcoarsen._support import checks, linalg, ragged
 from sheafcoarsen.sheaf import CellularSheaf, both_ends, check_sheaf
 
 
@@ -16,15 +16,15 @@ def check_connection(F: CellularSheaf, max_neighbors: int) -> None:
         columns = F.vertex_dims[v]
         edges = np.flatnonzero((F.edges[:, 0] != F.edges[:, 1]) & (columns > 1))
         shapes = np.stack([F.edge_dims, columns], axis=1)[edges]
-        for alike, maps in stacks(blocks(data, starts, edges), shapes):
+        for alike, maps in ragged.stacks(ragged.blocks(data, starts, edges), shapes):
             d = maps.shape[2]
             scale = np.abs(maps).max(axis=(1, 2), keepdims=True, initial=0)
             maps = maps / np.where(scale > 0, scale, 1)
             gram = maps.conj().swapaxes(1, 2) @ maps
             trace = np.trace(gram, axis1=1, axis2=2).real / d
             off = np.abs(gram - trace[:, None, None] * np.eye(d)).max(axis=(1, 2))
-            level = RESIDUAL_LIMIT * d * eps_of(F.dtype) * trace
-            if (bad := first_true(off > level)) is not None:
+            level = linalg.RESIDUAL_LIMIT * d * linalg.eps_of(F.dtype) * trace
+            if (bad := checks.first_true(off > level)) is not None:
                 e = int(edges[alike[bad]])
                 raise ValueError(
                     f"`max_neighbors` = {max_neighbors} requires a connection, whose maps are "

@@ -5,14 +5,7 @@ from typing import Any
 import numpy as np
 
 from sheafcoarsen._kernels import elimination as kernels
-from sheafcoarsen._support import (
-    eps_of,
-    integer_array,
-    memory_for_entries,
-    offsets,
-    read_only,
-    scalar_array,
-)
+from sheafcoarsen._support import checks, linalg, ragged
 from sheafcoarsen.operators import index_dtype
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
@@ -53,7 +46,7 @@ def factorize(
         np.empty(int((F.vertex_dims[~keep] ** 2).sum()), dtype),
         np.zeros(4, np.int64),
     )
-    kernels.fill_pool(F.arrays, eps_of(F.dtype), maps)
+    kernels.fill_pool(F.arrays, linalg.eps_of(F.dtype), maps)
     while not kernels.eliminate_vertices(links, maps, record, workspace, mesh):
         links = links._replace(edges=_larger(links.edges, 64))
         maps = maps._replace(
@@ -69,9 +62,9 @@ def factorize(
     steps, neighbors, blocks, inverses = record.counters.tolist()
     arrays: list[Any] = list(record)
     for i, length in enumerate((steps, steps + 1, neighbors, blocks, inverses)):
-        arrays[i] = read_only(arrays[i][:length].copy())
+        arrays[i] = ragged.read_only(arrays[i][:length].copy())
     sheaf = _remaining_sheaf(F, kept, links, maps, workspace)
-    return kernels.Record(*arrays), sheaf, read_only(kept)
+    return kernels.Record(*arrays), sheaf, ragged.read_only(kept)
 
 
 def as_steps(F: CellularSheaf, arrays: dict[str, np.ndarray]) -> kernels.Record:
@@ -80,12 +73,12 @@ def as_steps(F: CellularSheaf, arrays: dict[str, np.ndarray]) -> kernels.Record:
     itype = index_dtype(4 * (F.n_vertices + F.n_edges))
     checked = {}
     for name in ("vertices", "starts", "neighbors"):
-        checked[name] = integer_array(f"steps.{name}", arrays[name]).astype(itype)
+        checked[name] = checks.integer_array(f"steps.{name}", arrays[name]).astype(itype)
     for name in ("blocks", "inverses"):
-        checked[name] = scalar_array(f"steps.{name}", arrays[name]).astype(dtype)
+        checked[name] = checks.scalar_array(f"steps.{name}", arrays[name]).astype(dtype)
     lengths = [len(checked[name]) for name in ("vertices", "neighbors", "blocks", "inverses")]
     return kernels.Record(
-        **{k: read_only(v) for k, v in checked.items()}, counters=np.array(lengths)
+        **{k: ragged.read_only(v) for k, v in checked.items()}, counters=np.array(lengths)
     )
 
 
@@ -108,11 +101,11 @@ def _workspaces(
         kernels.Rows(np.empty(height * width, dtype), np.empty(height)),
         kernels.Rows(np.empty(height * lines, dtype), np.empty(height)),
         np.empty(lines, np.int64),
-        eps_of(F.dtype),
+        linalg.eps_of(F.dtype),
     )
     if most <= 2:
         return workspace, None
-    with memory_for_entries("max_neighbors", most * largest**2, dtype.itemsize):
+    with checks.memory_for_entries("max_neighbors", most * largest**2, dtype.itemsize):
         maps = np.empty((most, largest**2), dtype)
     mesh = kernels.MeshWorkspace(maps, np.empty(most), np.empty(most), np.empty(most, np.int64))
     return workspace, mesh
@@ -140,7 +133,9 @@ def _remaining_sheaf(
     before = np.arange(count) - 1
     before[begins] = np.append(begins[1:], count) - 1
     links.edges[chosen, kernels.RING] = links.edges[chosen[before], kernels.RING]
-    heights = np.diff(np.append(offsets(rows)[begins], rows.sum()))  # rows of all parallel edges
+    heights = np.diff(
+        np.append(ragged.offsets(rows)[begins], rows.sum())
+    )  # rows of all parallel edges
     chosen, pairs = chosen[begins], pairs[begins]
     with_loop = kept[links.vertices[kept, kernels.LOOPS] >= 0]
     chosen = np.concatenate([chosen, links.vertices[with_loop, kernels.LOOPS]])

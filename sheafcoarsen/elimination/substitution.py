@@ -15,16 +15,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components
 
 from sheafcoarsen._kernels import elimination as kernels
-from sheafcoarsen._support import (
-    blocks,
-    diagonal_blocks,
-    eps_of,
-    identities,
-    offsets,
-    range_of_blocks,
-    ranges,
-    stacks,
-)
+from sheafcoarsen._support import linalg, ragged
 from sheafcoarsen.operators import Factors, index_dtype
 
 TOGETHER = 64
@@ -44,13 +35,13 @@ class Substitution(NamedTuple):
     def forward(self, b: np.ndarray) -> np.ndarray:
         """Return b, of shape (dim, h), after forward substitution."""
         b = np.array(b, dtype=np.result_type(b.dtype, self.steps.blocks.dtype), order="C")
-        kernels.reduce_forward(self.steps, self.dims, offsets(self.dims), b)
+        kernels.reduce_forward(self.steps, self.dims, ragged.offsets(self.dims), b)
         return b
 
     def extend(self, x: np.ndarray, reduced: np.ndarray | None = None) -> np.ndarray:
         """Compute x at eliminated vertices, in place; ``reduced`` is the result of `forward`."""
         b = np.empty((0, x.shape[1]), x.dtype) if reduced is None else reduced
-        kernels.extend_backward(self.steps, self.dims, offsets(self.dims), x, b)
+        kernels.extend_backward(self.steps, self.dims, ragged.offsets(self.dims), x, b)
         return x
 
     def prolongation(self) -> scipy.sparse.csr_array:
@@ -64,18 +55,22 @@ class Substitution(NamedTuple):
             if kernels.find_anchors(steps, kept, anchors):
                 break
             workspace *= 2
-        columns = offsets(dims[kept])
+        columns = ragged.offsets(dims[kept])
         used = int((anchors.starts + anchors.counts).max(initial=0))
-        sizes = offsets(dims[kept][anchors.kept[:used]])
+        sizes = ragged.offsets(dims[kept][anchors.kept[:used]])
         widths = sizes[anchors.starts + anchors.counts] - sizes[anchors.starts]
-        begins = offsets(dims * widths)
+        begins = ragged.offsets(dims * widths)
         data = np.zeros(int(begins[-1]), steps.blocks.dtype)
-        data[range_of_blocks(begins, kept)] = identities(dims[kept])
+        data[ragged.range_of_blocks(begins, kept)] = ragged.identities(dims[kept])
         kernels.put_prolongation(steps, anchors, dims, np.diff(sizes), widths, begins, data)
-        of_anchors = ranges(columns[anchors.kept[:used]], np.diff(sizes))
+        of_anchors = ragged.ranges(columns[anchors.kept[:used]], np.diff(sizes))
         rows = np.repeat(sizes[anchors.starts], dims), np.repeat(widths, dims)
         itype = index_dtype(max(len(data), dim))
-        entries = data, of_anchors[ranges(*rows)].astype(itype), offsets(rows[1]).astype(itype)
+        entries = (
+            data,
+            of_anchors[ragged.ranges(*rows)].astype(itype),
+            ragged.offsets(rows[1]).astype(itype),
+        )
         P = scipy.sparse.csr_array(entries, shape=(dim, int(columns[-1])))
         P.eliminate_zeros()
         return P
@@ -87,7 +82,7 @@ class Substitution(NamedTuple):
         """
         d = self.dims[self.steps.vertices].astype(np.int64)
         kernel = np.zeros_like(d)
-        for alike, W in stacks(self.steps.inverses, np.stack([d, d], axis=1)):
+        for alike, W in ragged.stacks(self.steps.inverses, np.stack([d, d], axis=1)):
             kernel[alike] = (W == 0).all(axis=1).sum(axis=1)
         return kernel
 
@@ -100,23 +95,23 @@ class Substitution(NamedTuple):
         steps, has = self.steps, np.flatnonzero(kernel)
         starts, neighbors = steps.starts.astype(np.int64), steps.neighbors
         d = self.dims[steps.vertices].astype(np.int64)
-        sizes, inverses = d[has], blocks(steps.inverses, offsets(d * d), has)
-        begins = offsets(sizes * kernel[has])
+        sizes, inverses = d[has], ragged.blocks(steps.inverses, ragged.offsets(d * d), has)
+        begins = ragged.offsets(sizes * kernel[has])
         bases = np.empty(int(begins[-1]), inverses.dtype)
-        for alike, W in stacks(inverses, np.stack([sizes, sizes], axis=1)):
+        for alike, W in ragged.stacks(inverses, np.stack([sizes, sizes], axis=1)):
             largest = np.abs(W).max(axis=1, keepdims=True)
             # zero columns of W are last; columns of Q in their places are orthogonal to the others
             Q = np.linalg.qr(W / np.where(largest > 0, largest, 1))[0]
             column = np.arange(W.shape[2]) - W.shape[2] + kernel[has[alike], None]
-            bases[range_of_blocks(begins, alike)] = Q[
+            bases[ragged.range_of_blocks(begins, alike)] = Q[
                 np.broadcast_to(column[:, None] >= 0, Q.shape)
             ]
-        total = offsets(self.dims[neighbors])
+        total = ragged.offsets(self.dims[neighbors])
         # in every row of G, the new columns follow the old ones
-        row_ends = offsets(np.repeat(total[starts[1:]] - total[starts[:-1]], d))[1:]
+        row_ends = ragged.offsets(np.repeat(total[starts[1:]] - total[starts[:-1]], d))[1:]
         new = len(self.dims) + np.arange(len(has))
         wide = steps._replace(
-            starts=offsets(np.diff(starts) + (kernel > 0)).astype(steps.starts.dtype),
+            starts=ragged.offsets(np.diff(starts) + (kernel > 0)).astype(steps.starts.dtype),
             neighbors=np.insert(neighbors, starts[1:][has], new),
             blocks=np.insert(steps.blocks, np.repeat(row_ends, np.repeat(kernel, d)), bases),
         )
@@ -149,7 +144,7 @@ class FreeSections:
     @cached_property
     def factors(self) -> Factors:
         """Factors of the Gram matrix."""
-        return Factors(self.gram, eps_of(np.float64))
+        return Factors(self.gram, linalg.eps_of(np.float64))
 
     def forward(self, b: np.ndarray) -> np.ndarray:
         """Return b after projection and forward substitution.
@@ -220,7 +215,7 @@ class FreeSections:
         solved = self.factors.solve(dense)
         counts = np.diff(starts)[part]
         row = np.repeat(np.arange(height), counts)
-        pair = ranges(starts[part], counts)
+        pair = ragged.ranges(starts[part], counts)
         entries = solved[row, slot[pair]], (row, pairs[pair] % max(width, 1))
         return scipy.sparse.csr_array(scipy.sparse.coo_array(entries, shape=(height, width)))
 
@@ -249,7 +244,7 @@ def free_sections(plain: Substitution) -> FreeSections | None:
     sizes = np.sqrt((abs(transform) ** 2).sum(axis=0))
     # Nearly parallel sections count as independent if they differ by more than this many eps
     rounding = 100
-    if sizes.max() * rounding * eps_of(np.float64) >= 1:
+    if sizes.max() * rounding * linalg.eps_of(np.float64) >= 1:
         return None
     change = scipy.sparse.csr_array(scipy.sparse.diags_array(scales) @ transform)
     return FreeSections(scipy.sparse.csr_array(basis @ transform), change, sizes, wide)
@@ -263,9 +258,9 @@ def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_arra
     few = (sizes > 1) & (sizes <= TOGETHER)
     alone = np.flatnonzero(~few[part])
     entries: list[tuple] = [(np.ones(len(alone), gram.dtype), alone, alone)]
-    for _, members, grams in diagonal_blocks(gram, part, part, few):
+    for _, members, grams in linalg.diagonal_blocks(gram, part, part, few):
         values, vectors = np.linalg.eigh(grams)
-        level = members.shape[1] * eps_of(np.float64) * values[:, -1:]
+        level = members.shape[1] * linalg.eps_of(np.float64) * values[:, -1:]
         scaled = vectors / np.sqrt(np.maximum(values, level))[:, None]
         across = np.broadcast_arrays(scaled, members[:, :, None], members[:, None, :])
         entries.append(tuple(array.reshape(-1) for array in across))

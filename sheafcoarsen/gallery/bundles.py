@@ -5,17 +5,7 @@ from __future__ import annotations
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import (
-    Seed,
-    finite,
-    memory_for_entries,
-    random_generator,
-    real_number,
-    scalar_array,
-    single_threaded_blas,
-    vertex_count,
-    whole_number,
-)
+from sheafcoarsen._support import Seed, checks, threads
 from sheafcoarsen.sheaf import (
     CellularSheaf,
     GraphLike,
@@ -67,21 +57,21 @@ def bundle(graph: GraphLike, dim: int, noise: float = 0.0, seed: Seed = None) ->
     >>> np.allclose(around, np.eye(2))
     True
     """
-    dim = whole_number("dim", dim, at_least=0)
-    noise = real_number("noise", noise)
+    dim = checks.whole_number("dim", dim, at_least=0)
+    noise = checks.real_number("noise", noise)
     if not 0 <= noise < np.inf:
         raise ValueError(f"`noise` must be finite and at least 0, got {noise}")
     arrays = graph_arrays(graph)
-    rng = random_generator("seed", seed)
+    rng = checks.random_generator("seed", seed)
     count = max(arrays.n_vertices, len(arrays.edges), 1)
-    with memory_for_entries("dim", count * dim * dim):
+    with checks.memory_for_entries("dim", count * dim * dim):
         gauge = random_orthonormal(rng, arrays.n_vertices, dim, dim, np.dtype(float))
         tails, heads = arrays.edges.T
         transports = gauge[tails] @ gauge[heads].swapaxes(1, 2)
         if noise > 0 and transports.size:
             A = rng.standard_normal(transports.shape)
             K = (A - A.swapaxes(1, 2)) / np.sqrt(2)
-            with single_threaded_blas():
+            with threads.single_threaded_blas():
                 # eigenvectors of the Hermitian -iK make exp(noise K) orthogonal to rounding
                 w, V = np.linalg.eigh(-1j * K)
                 rotations = (V * np.exp(1j * noise * w)[:, None, :]) @ V.conj().swapaxes(1, 2)
@@ -122,20 +112,20 @@ def cycle(n: int, holonomy: npt.ArrayLike) -> CellularSheaf:
     array([[ 0.5  , -0.866],
            [ 0.866,  0.5  ]])
     """
-    n = whole_number("n", n, at_least=1)
-    vertex_count("n", n)
-    H = scalar_array("holonomy", holonomy)
+    n = checks.whole_number("n", n, at_least=1)
+    checks.vertex_count("n", n)
+    H = checks.scalar_array("holonomy", holonomy)
     if H.ndim == 0:
         if H.dtype.kind == "c":
             message = f"`holonomy` must be a real angle or a matrix, got {holonomy!r}"
             raise TypeError(f"{message}; for a phase z pass [[z]]")
-        angle = float(finite("`holonomy`", H))
+        angle = float(checks.finite("`holonomy`", H))
         c, s = np.cos(angle), np.sin(angle)
         H = np.array([[c, -s], [s, c]])
     if H.ndim != 2 or H.shape[0] != H.shape[1]:
         raise ValueError(f"`holonomy` must be an angle or a square matrix, got shape {H.shape}")
-    check_unitary(finite("`holonomy`", H)[None], lambda _: "`holonomy`")
-    with memory_for_entries("n", n * H.size, H.itemsize):
+    check_unitary(checks.finite("`holonomy`", H)[None], lambda _: "`holonomy`")
+    with checks.memory_for_entries("n", n * H.size, H.itemsize):
         vertices = np.arange(n)
         transports = np.tile(np.eye(len(H), dtype=H.dtype), (n, 1, 1))
         transports[-1] = H

@@ -6,14 +6,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.spatial import cKDTree
 
-from sheafcoarsen._support import (
-    eps_of,
-    first_true,
-    single_threaded_blas,
-    surfaces,
-    whole_number,
-    zero_level,
-)
+from sheafcoarsen._support import checks, linalg, surfaces, threads
 from sheafcoarsen.sheaf import CellularSheaf
 
 CHUNK = 2**22
@@ -55,7 +48,7 @@ def nearest_neighbors(points: npt.ArrayLike, k: int) -> np.ndarray:
 
 def _neighbors(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return scaled points, the k nearest neighbours of each (n, k), and their distances."""
-    k, n = whole_number("k", k, at_least=1), len(points)
+    k, n = checks.whole_number("k", k, at_least=1), len(points)
     if k >= n:
         raise ValueError(f"`k` must be below the number of points, {n}, got {k}")
     scaled, _ = surfaces.scaled_points(points)
@@ -73,7 +66,7 @@ def _edges(found: np.ndarray) -> np.ndarray:
     return surfaces.pairs_of_keys(np.unique(keys), n)
 
 
-@single_threaded_blas()
+@threads.single_threaded_blas()
 def connection_from_points(
     points: npt.ArrayLike, k: int, dim: int
 ) -> tuple[CellularSheaf, np.ndarray]:
@@ -139,7 +132,7 @@ def connection_from_points(
     """
     points = surfaces.point_array(points)
     n, D = points.shape
-    dim = whole_number("dim", dim, at_least=1)
+    dim = checks.whole_number("dim", dim, at_least=1)
     if dim > D:
         raise ValueError(f"`dim` must be at most {D}, the dimension of the points, got {dim}")
     scaled, found, distances = _neighbors(points, k)
@@ -149,21 +142,21 @@ def connection_from_points(
             f"`k` must be at least `dim` = {dim}, so that neighbours can span the tangent space, "
             f"got {k}"
         )
-    if (v := first_true(distances[:, 0] == 0)) is not None:
+    if (v := checks.first_true(distances[:, 0] == 0)) is not None:
         raise ValueError(
             f"`points` {v} and {int(found[v, 0])} coincide: remove duplicates with "
             f"numpy.unique(points, axis=0)"
         )
     frames = np.empty((n, D, dim))
-    eps, step = eps_of(points.dtype), max(1, CHUNK // (k * D))
+    eps, step = linalg.eps_of(points.dtype), max(1, CHUNK // (k * D))
     for start in range(0, n, step):
         at = slice(start, start + step)
         weights = np.exp(-2.5 * (distances[at] / distances[at, -1:]) ** 2)
         offsets = weights[:, :, None] * (scaled[found[at]] - scaled[at, None])
         _, sizes, directions = np.linalg.svd(offsets, full_matrices=False)
         # include the points in the level, because differences inherit their rounding errors
-        level = zero_level(k, eps, sizes[:, 0] + np.abs(scaled[at]).max(axis=1))
-        if (v := first_true(sizes[:, dim - 1] <= level)) is not None:
+        level = linalg.zero_level(k, eps, sizes[:, 0] + np.abs(scaled[at]).max(axis=1))
+        if (v := checks.first_true(sizes[:, dim - 1] <= level)) is not None:
             rank = int((sizes[v] > level[v]).sum())
             raise ValueError(
                 f"the {k} nearest neighbours of point {start + v} span {rank} of `dim` = {dim} "

@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import first_true, surfaces
+from sheafcoarsen._support import checks, surfaces
 from sheafcoarsen.sheaf import CellularSheaf, GraphLike, graph_arrays, trusted_sheaf
 
 
@@ -55,7 +55,7 @@ def bar_framework(graph: GraphLike, points: npt.ArrayLike) -> CellularSheaf:
     tails, heads = arrays.edges.T
     bars = scaled[heads] - scaled[tails]
     longest = np.abs(bars).max(axis=1, initial=0)
-    if (e := first_true(longest == 0)) is not None:
+    if (e := checks.first_true(longest == 0)) is not None:
         raise ValueError(
             f"edge {e} {tuple(arrays.edges[e].tolist())} has length zero in `points`, so it has no "
             f"direction: move a point or omit the edge"

@@ -7,17 +7,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import (
-    choice,
-    eps_of,
-    first_true,
-    real_array,
-    real_number,
-    single_threaded_blas,
-    surfaces,
-    whole_number,
-    zero_level,
-)
+from sheafcoarsen._support import checks, linalg, surfaces, threads
 from sheafcoarsen.sheaf import CellularSheaf, check_unitary
 
 SurfaceWeights: TypeAlias = Literal["uniform", "cotan"]
@@ -81,7 +71,7 @@ def _frames(normals: np.ndarray) -> np.ndarray:
     return np.stack([first, np.cross(normals, first)], axis=2)
 
 
-@single_threaded_blas()
+@threads.single_threaded_blas()
 def tangent_bundle(
     points: npt.ArrayLike,
     faces: npt.ArrayLike,
@@ -164,9 +154,9 @@ def tangent_bundle(
     [0.5, 0.0, 0.5, 0.5, 0.5]
     """
     points, faces = surfaces.surface_arrays(points, faces)
-    choice("weights", weights, get_args(SurfaceWeights))
-    power = whole_number("power", power, at_least=1)
-    real_number("power", power)
+    checks.choice("weights", weights, get_args(SurfaceWeights))
+    power = checks.whole_number("power", power, at_least=1)
+    checks.real_number("power", power)
     n = len(points)
     scaled, _ = surfaces.scaled_points(points)
     keys, at, side = np.unique(surfaces.side_keys(faces, n), return_index=True, return_inverse=True)
@@ -201,7 +191,7 @@ def tangent_bundle(
 
 def _own_frames(frames: npt.ArrayLike, n: int) -> np.ndarray:
     """Check bases of planes, (n, 3, 2) with orthonormal columns, and return them as float64."""
-    T = real_array("frames", frames, [(n, 3, 2)], f"have shape (n, 3, 2) for n = {n} points")
+    T = checks.real_array("frames", frames, [(n, 3, 2)], f"have shape (n, 3, 2) for n = {n} points")
     check_unitary(T, lambda v: f"`frames[{v}]`")
     return T.astype(np.float64)
 
@@ -222,7 +212,9 @@ def _cotan_weights(points: np.ndarray, faces: np.ndarray, side: np.ndarray) -> n
     one_over_sine = np.linalg.norm(a, axis=2) * np.linalg.norm(b, axis=2) / area
     weights = np.bincount(side, cotan.reshape(-1)) / 2
     # weights up to this level are rounding errors, as of edges opposite to two right angles
-    rounding = zero_level(1, eps_of(float), np.bincount(side, one_over_sine.reshape(-1)))
+    rounding = linalg.zero_level(
+        1, linalg.eps_of(float), np.bincount(side, one_over_sine.reshape(-1))
+    )
     return np.where(np.abs(weights) <= rounding, 0.0, weights)
 
 
@@ -268,7 +260,9 @@ def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     areas = np.bincount(faces.reshape(-1), shares, minlength=len(points))
     with np.errstate(over="ignore"):
         returned = np.ldexp(areas, 2 * exponent).astype(points.dtype)
-    if (v := first_true(~np.isfinite(returned) | ((returned == 0) & (areas > 0)))) is not None:
+    if (
+        v := checks.first_true(~np.isfinite(returned) | ((returned == 0) & (areas > 0)))
+    ) is not None:
         raise ValueError(
             f"`points` has coordinates up to 2**{exponent}, so that the area of vertex {v} is not "
             f"representable in {points.dtype}: rescale the points"
@@ -330,7 +324,7 @@ def field_indices(
     array([1, 1, 0, 0, 0, 0, 0, 0])
     """
     points, faces = surfaces.surface_arrays(points, faces)
-    power = whole_number("power", power, at_least=1)
+    power = checks.whole_number("power", power, at_least=1)
     n = len(points)
     given = surfaces.field_array(vectors, n).astype(np.float64)
     after = np.roll(faces, -1, axis=1)

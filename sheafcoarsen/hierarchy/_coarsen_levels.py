@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from sheafcoarsen import elimination, solve
-from sheafcoarsen._support import choice, flag, fraction, items, real_number, whole_number
+from sheafcoarsen._support import checks
 from sheafcoarsen.coarsening import growth_of, realized
 from sheafcoarsen.hierarchy._hierarchy import Hierarchy, at_level, timed_hierarchy
 from sheafcoarsen.modes import (
@@ -66,7 +66,7 @@ class LevelPlan:
                 f"`partitions` must be a sequence of {what}, got a single one: pass [P] for one "
                 "level"
             )
-        self.given = tuple(read(P) for P in items("partitions", partitions, what))
+        self.given = tuple(read(P) for P in checks.items("partitions", partitions, what))
         n, what = fine.n_vertices, "the sheaf's {} vertices"
         for i, P in enumerate(self.given):
             if not isinstance(P, Partition):
@@ -124,7 +124,7 @@ class LevelPlan:
 
 def _checked_selection(selection: dict[str, Any]) -> dict[str, Any]:
     """Check the options of the selection of clusters, and return them."""
-    checked = {**selection, "factor": real_number("factor", selection["factor"])}
+    checked = {**selection, "factor": checks.real_number("factor", selection["factor"])}
     if not 1 < checked["factor"] < math.inf:
         raise ValueError(
             f"`factor` must be above 1 and finite, got {checked['factor']:g}: "
@@ -132,14 +132,14 @@ def _checked_selection(selection: dict[str, Any]) -> dict[str, Any]:
         )
     for name, least in (("min_vertices", 1), ("n_levels", 0), ("seed", 0)):
         if checked[name] is not None:
-            checked[name] = whole_number(name, checked[name], at_least=least)
+            checked[name] = checks.whole_number(name, checked[name], at_least=least)
     n_levels, min_vertices = checked["n_levels"], checked["min_vertices"]
     if n_levels is not None and min_vertices != SELECTION["min_vertices"]:
         raise ValueError(
             f"`n_levels` = {n_levels} and `min_vertices` = {min_vertices} "
             "exclude each other: omit one of them"
         )
-    choice("method", checked["method"], METHODS)
+    checks.choice("method", checked["method"], METHODS)
     return checked
 
 
@@ -277,11 +277,11 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     """
     check_sheaf(sheaf)
     operator = local_operator_of(local_operator, rings, target)
-    loops, compress = flag("loops", loops), flag("compress", compress)
-    progress = flag("progress", progress)
-    eps = None if sparsify is None else fraction("sparsify", sparsify)
+    loops, compress = checks.flag("loops", loops), checks.flag("compress", compress)
+    progress = checks.flag("progress", progress)
+    eps = None if sparsify is None else checks.fraction("sparsify", sparsify)
     start = time.perf_counter()
-    levels = [elimination.eliminate(sheaf)] if flag("eliminate", eliminate) else []
+    levels = [elimination.eliminate(sheaf)] if checks.flag("eliminate", eliminate) else []
     seconds = [time.perf_counter() - start] if levels else []
     options = factor, n_levels, min_vertices, method, seed
     selection = dict(zip(SELECTION, options, strict=True))

@@ -12,7 +12,7 @@ from typing import Any, SupportsIndex, overload
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import CochainLike, cochain, counted, tables, whole_number
+from sheafcoarsen._support import CochainLike, checks, tables
 from sheafcoarsen.coarsening import (
     Coarsening,
     Ledger,
@@ -233,7 +233,7 @@ class Hierarchy:
         ((12,), (48,))
         """
         level = self._level(level)
-        z = np.array(cochain(self.fine, x, "x", " of the fine sheaf"))
+        z = np.array(checks.cochain(self.fine, x, "x", " of the fine sheaf"))
         for C in self.levels[:level]:
             z = C.prolongation.conj().T @ z
         return z
@@ -262,7 +262,7 @@ class Hierarchy:
         True
         """
         level = self._level(level)
-        x = np.array(cochain(self.sheaves[level], z, "z", f" of level {level}'s sheaf"))
+        x = np.array(checks.cochain(self.sheaves[level], z, "z", f" of level {level}'s sheaf"))
         for C in reversed(self.levels[:level]):
             x = C.prolongation @ x
         return x
@@ -271,7 +271,7 @@ class Hierarchy:
         """Check the index of a sheaf and return it; None means the coarsest sheaf."""
         if level is None:
             return len(self)
-        level = whole_number("level", level, at_least=0)
+        level = checks.whole_number("level", level, at_least=0)
         if level > len(self):
             raise ValueError(
                 f"`level` must be an index of `sheaves`, from 0 for the fine sheaf to {len(self)} "
@@ -312,7 +312,7 @@ class Hierarchy:
                 "an energy ledger requires isometric prolongations, but level 0 is an elimination, "
                 "whose prolongation is not isometric: use energy_ledger(H[i], x) for later levels"
             )
-        z = cochain(self.fine, x, "x", " of the fine sheaf")
+        z = checks.cochain(self.fine, x, "x", " of the fine sheaf")
         ledgers: list[Ledger] = []
         for i, C in enumerate(self.levels):
             if isinstance(C, Sparsification):
@@ -423,7 +423,7 @@ class Hierarchy:
 
     def _head(self) -> str:
         why = f"; stopped because {self.stopped_because}" if self.stopped_because else ""
-        return f"Hierarchy: {counted(len(self), 'level')}{why}"
+        return f"Hierarchy: {tables.counted(len(self), 'level')}{why}"
 
     def _repr_html_(self) -> str:
         head, *rows = self._rows()

@@ -16,15 +16,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen import plot
-from sheafcoarsen._support import (
-    CochainLike,
-    check_matplotlib,
-    cochain,
-    counted,
-    output_path,
-    replacing,
-    tables,
-)
+from sheafcoarsen._support import CochainLike, checks, files, tables
 from sheafcoarsen.coarsening import Coarsening, check_coarsening, energy_ledger
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
@@ -181,7 +173,7 @@ def report(
                 f"`x` requires a coarsening or a hierarchy, but got a result of type "
                 f"{type(C).__name__}"
             )
-        x = cochain(C.fine, x, "x")
+        x = checks.cochain(C.fine, x, "x")
     return write_report(C, path, name, at=Positions(pos, faces, up), x=x)
 
 
@@ -197,8 +189,8 @@ def write_report(
     """Write the page of `report`, with the command line and the seconds of earlier stages."""
     if not isinstance(C, Elimination | Hierarchy | Synchronization):
         check_coarsening(C)
-    target = output_path(path)
-    check_matplotlib()
+    target = files.output_path(path)
+    checks.check_matplotlib()
     own: dict[str, float] = {}
     at = at or Positions()
     contents: Contents
@@ -255,7 +247,7 @@ def write_report(
 {content}
 </body></html>
 """
-    with replacing(target) as stream:
+    with files.replacing(target) as stream:
         stream.write(page.encode())
     return verdict
 
@@ -266,7 +258,9 @@ def write_report(
 def _which(given: np.ndarray | None) -> str:
     """Return words for the cochains whose losses are shown."""
     if given is not None:
-        return "x" if given.ndim == 1 else f"x (added over {counted(given.shape[1], 'column')})"
+        return (
+            "x" if given.ndim == 1 else f"x (added over {tables.counted(given.shape[1], 'column')})"
+        )
     return (
         f"a random cochain of norm 1 after {SMOOTHING_STEPS} damped steps x - L x / s, s the row "
         "sums of abs(L),"
@@ -347,10 +341,8 @@ def _about_hierarchy(
     H: Hierarchy, verdict: Verification, at: Positions, times: dict, given: np.ndarray | None
 ) -> Contents:
     coarsest = H.sheaves[-1]
-    parts = [
-        f"{counted(H.fine.n_vertices, 'vertex', 'vertices')} become {coarsest.n_vertices:,} in "
-        f"{counted(len(H), 'level')}"
-    ]
+    vertices = tables.counted(H.fine.n_vertices, "vertex", "vertices")
+    parts = [f"{vertices} become {coarsest.n_vertices:,} in {tables.counted(len(H), 'level')}"]
     losses, ledger = [], None
     with stage(times, "losses"):
         x = smooth_cochain(H.fine) if given is None else given

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sheafcoarsen._support import norm
+from sheafcoarsen._support import linalg
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
@@ -111,11 +111,11 @@ def call_of(C: Coarsening | Elimination | Sparsification) -> str:
 
 def retained(C: Coarsening | Hierarchy, x: np.ndarray, given: bool) -> str:
     """Return the retained fraction of the cochain ``x`` of the user or of a smooth one."""
-    lost = norm(x - C.lift(C.pool(x))) / (norm(x) or 1.0)
+    lost = linalg.norm(x - C.lift(C.pool(x))) / (linalg.norm(x) or 1.0)
     share = f"{percent(1 - lost**2)} of the squared norm of"
     if given:
-        return f"{share} `x` is kept"
-    return f"{share} a random cochain, smoothed, is kept (pass your own as `x`)"
+        return f"{share} x is kept"
+    return f"{share} a random cochain, smoothed, is kept (for yours: sc.report(C, path, x=x))"
 
 
 def sizes_and_checks(fine: CellularSheaf, coarse: CellularSheaf, verdict: Verification) -> list:

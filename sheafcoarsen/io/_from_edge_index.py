@@ -8,18 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._kernels.arrays import scan
-from sheafcoarsen._support import (
-    blocks,
-    check_range,
-    dimensions,
-    first_true,
-    integer_array,
-    is_scalar,
-    offsets,
-    read_only,
-    vertex_count,
-    whole_number,
-)
+from sheafcoarsen._support import checks, ragged
 from sheafcoarsen.sheaf import CellularSheaf, MapsLike, flat_maps, stalk_dims, trusted_sheaf
 
 
@@ -96,12 +85,12 @@ def from_edge_index(
     >>> sc.energy(F, [3.0, 1.0, 7.0, 8.0])
     4.0
     """
-    columns = integer_array("edge_index", edge_index, ndim=2)
+    columns = checks.integer_array("edge_index", edge_index, ndim=2)
     if columns.shape[0] != 2:
         hint = ": transpose it" if columns.shape[1] == 2 else ""
         raise ValueError(f"`edge_index` must have shape (2, 2 m), got {columns.shape}{hint}")
     columns = np.ascontiguousarray(columns.T)  # rows (u, v)
-    if (k := first_true((columns < 0).any(axis=1))) is not None:
+    if (k := checks.first_true((columns < 0).any(axis=1))) is not None:
         raise ValueError(
             f"column {k} of `edge_index` is {tuple(columns[k].tolist())}, but vertices are "
             f"numbered from 0"
@@ -110,7 +99,7 @@ def from_edge_index(
         "maps", maps, len(columns), "(2 m, d_e, d_v)", "column of `edge_index`"
     )
     first, second = _pairs(columns)
-    if (differ := first_true(rows[first] != rows[second])) is not None:
+    if (differ := checks.first_true(rows[first] != rows[second])) is not None:
         i, j = int(first[differ]), int(second[differ])
         raise ValueError(
             f"`maps[{i}]` has {rows[i]} rows and `maps[{j}]`, of the same edge "
@@ -123,16 +112,16 @@ def from_edge_index(
     remedy = "pass `n_vertices` if all stalks are equal, or `vertex_dims`"
     dims = stalk_dims(columns, cols, cols[other], vertex_dims, ("maps", "maps"), remedy)
     bad, largest = scan(flat)
-    starts = offsets(rows * cols)
+    starts = ragged.offsets(rows * cols)
     if bad >= 0:
         k = int(np.searchsorted(starts, bad, side="right")) - 1
         raise ValueError(
             f"`maps[{k}]` (column {tuple(columns[k].tolist())}) must be finite, got {flat[bad]}"
         )
-    check_range("maps", largest, flat.dtype)
-    tail, head = (blocks(flat, starts, k) for k in (first, second))
+    checks.check_range("maps", largest, flat.dtype)
+    tail, head = (ragged.blocks(flat, starts, k) for k in (first, second))
     sheaf = trusted_sheaf(columns[first], dims, rows[first], tail, head)
-    object.__setattr__(sheaf, "_columns", read_only(np.stack([first, second])))
+    object.__setattr__(sheaf, "_columns", ragged.read_only(np.stack([first, second])))
     return sheaf
 
 
@@ -146,7 +135,7 @@ def _dimensions(
     """Return the dimensions of the vertices, or None if they follow from the maps."""
     n = int(columns.max(initial=-1)) + 1
     if n_vertices is not None:
-        n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
+        n_vertices = checks.whole_number("n_vertices", n_vertices, at_least=0)
         if n > n_vertices:
             k = int(np.flatnonzero(columns.max(axis=1) >= n_vertices)[0])
             raise ValueError(
@@ -172,10 +161,10 @@ def _dimensions(
             vertex_dims = None if differ.size else int(sizes[0])
     if vertex_dims is None:
         return None
-    if n_vertices is None and not is_scalar("vertex_dims", vertex_dims):
+    if n_vertices is None and not checks.is_scalar("vertex_dims", vertex_dims):
         return vertex_dims
-    vertex_count("n_vertices" if n_vertices is not None else "edge_index", n)
-    return dimensions("vertex_dims", vertex_dims, n, "vertex")
+    checks.vertex_count("n_vertices" if n_vertices is not None else "edge_index", n)
+    return checks.dimensions("vertex_dims", vertex_dims, n, "vertex")
 
 
 def _pairs(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:

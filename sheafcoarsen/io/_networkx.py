@@ -5,7 +5,7 @@ from collections.abc import Hashable
 import networkx as nx
 import numpy as np
 
-from sheafcoarsen._support import MAX_DIMENSION, dimensions, finite, scalar_array, scalar_type
+from sheafcoarsen._support import checks
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
@@ -128,11 +128,13 @@ def from_networkx(graph: nx.DiGraph) -> CellularSheaf:
     number = {label: v for v, label in enumerate(labels)}
     ends = np.array([(number[u], number[v]) for u, v, _ in edges], dtype=np.int64).reshape(-1, 2)
     given = np.array([dims[label] for label in labels], np.int64)
-    vertex_dims = dimensions("dim", given, len(labels), "node")
+    vertex_dims = checks.dimensions("dim", given, len(labels), "node")
     sheaf = CellularSheaf(ends, [tail for tail, _ in maps], [head for _, head in maps], vertex_dims)
     unlabelled = graph.graph.get("unlabelled") is True and labels == tuple(range(len(labels)))
     if not edges:  # without maps, read the scalar type from an attribute
-        none = np.zeros(0, scalar_type("graph.graph['dtype']", graph.graph.get("dtype", float)))
+        none = np.zeros(
+            0, checks.scalar_type("graph.graph['dtype']", graph.graph.get("dtype", float))
+        )
         sheaf = sheaf.with_maps(none, none)
     return sheaf if unlabelled else sheaf.with_labels(labels)
 
@@ -145,12 +147,12 @@ def _map(u: Hashable, v: Hashable, data: dict, name: str) -> np.ndarray:
             f"CellularSheaf.constant(graph) makes a sheaf of a graph without maps"
         )
     try:
-        array = scalar_array(name, data[name])
+        array = checks.scalar_array(name, data[name])
     except (TypeError, ValueError) as error:
         raise type(error)(f"edge {u!r} -> {v!r}: {error}") from None
     if array.ndim != 2:
         raise ValueError(f"edge {u!r} -> {v!r}: `{name}` must be 2-D, got shape {array.shape}")
-    return finite(f"edge {u!r} -> {v!r}: `{name}`", array)
+    return checks.finite(f"edge {u!r} -> {v!r}: `{name}`", array)
 
 
 def _dims(graph: nx.DiGraph, edges: list, maps: list) -> dict:
@@ -159,8 +161,10 @@ def _dims(graph: nx.DiGraph, edges: list, maps: list) -> dict:
     for label, d in dims.items():
         if d is not None and (isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 0):
             raise ValueError(f"node {label!r}: `dim` must be a non-negative integer, got {d!r}")
-        if d is not None and d > MAX_DIMENSION:
-            raise ValueError(f"node {label!r}: `dim` must be at most {MAX_DIMENSION}, got {d}")
+        if d is not None and d > checks.MAX_DIMENSION:
+            raise ValueError(
+                f"node {label!r}: `dim` must be at most {checks.MAX_DIMENSION}, got {d}"
+            )
     for (u, v, _), (tail, head) in zip(edges, maps, strict=True):
         if len(tail) != len(head):
             raise ValueError(

@@ -9,7 +9,7 @@ from typing import Literal, NamedTuple, TypeAlias, get_args, overload
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sheafcoarsen._support import PathLike, choice, file_path, first_true, flag
+from sheafcoarsen._support import PathLike, checks
 from sheafcoarsen.io.text import FileError, integers, numbers, read_lines, reading, shown
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.synchronization import PoseGraph, Sightings, concentrations, harmonic_means
@@ -106,9 +106,9 @@ def read_g2o(
     >>> G.translations, G.kappa, G.tau
     (array([[1., 0.]]), array([4.]), array([1.]))
     """
-    path = file_path(path)
-    choice("weights", weights, get_args(G2oWeights))
-    poses = flag("poses", poses)
+    path = checks.file_path(path)
+    checks.choice("weights", weights, get_args(G2oWeights))
+    poses = checks.flag("poses", poses)
     with reading(path):
         found = G2oLines(path, poses)
         d, n, rows = found.dim, len(found.index), found.edges
@@ -190,7 +190,7 @@ def _poses(found: G2oLines, placed: np.ndarray) -> tuple[np.ndarray, np.ndarray]
         if order[v] >= 0:
             raise FileError(f"vertex {labels[v]} has a VERTEX line already", rows.lines[k])
         order[v] = k
-    if (bad := first_true(order < 0)) is not None:
+    if (bad := checks.first_true(order < 0)) is not None:
         count = len(rows.lines)
         others = "another has" if count == 1 else f"{count:,} others have"
         message = f"vertex {labels[bad]} has no VERTEX line, but {others} one: add it"

@@ -11,14 +11,7 @@ from xml.etree.ElementTree import ParseError
 import networkx as nx
 import numpy as np
 
-from sheafcoarsen._support import (
-    PathLike,
-    file_path,
-    flag,
-    scalar_array,
-    vertex_count,
-    whole_number,
-)
+from sheafcoarsen._support import PathLike, checks
 from sheafcoarsen.io.graph_files import EdgeList, read_edge_list, read_matrix_market, read_metis
 from sheafcoarsen.io.text import FileError, opened, read_lines, reader_of, reading
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
@@ -60,7 +53,7 @@ def _edge_list(graph: nx.Graph, signed: bool, remedy: str) -> EdgeList:
         raise FileError(f"the graph is directed; {remedy} (networkx: graph.to_undirected())")
     weights: Any = [weight for _, _, weight in graph.edges(data="weight", default=1)]
     if signed:
-        weights = scalar_array("weight", weights)
+        weights = checks.scalar_array("weight", weights)
         if any("sign" in data for _, _, data in graph.edges(data=True)):
             signs = np.where(CellularSheaf.signed(graph).head_data < 0, -1, 1)
             weights = signs * np.abs(weights)
@@ -168,9 +161,9 @@ def read_graph(
     ...     read_graph(path).edges.tolist(), read_graph(path, n_vertices=6)
     ([[3, 1], [1, 0]], CellularSheaf(n_vertices=6, n_edges=2, dim_c0=6, dim_c1=2, dtype=float64))
     """
-    path = file_path(path)
-    dim = whole_number("dim", dim, at_least=0)
-    signed = flag("signed", signed)
+    path = checks.file_path(path)
+    dim = checks.whole_number("dim", dim, at_least=0)
+    signed = checks.flag("signed", signed)
     readers: dict[str, Callable[..., EdgeList]] = {
         ".mtx": read_matrix_market,
         ".graph": read_metis,
@@ -181,8 +174,8 @@ def read_graph(
     others = "; read_g2o reads .g2o, read_mesh .off, .obj and .ply, load .npz"
     options: dict = {}
     if n_vertices is not None:
-        options["n_vertices"] = whole_number("n_vertices", n_vertices, at_least=0)
-        vertex_count("n_vertices", options["n_vertices"])
+        options["n_vertices"] = checks.whole_number("n_vertices", n_vertices, at_least=0)
+        checks.vertex_count("n_vertices", options["n_vertices"])
     with reading(path):
         reader = reader_of(path, readers, "read_graph", others)
         if options and reader not in (read_edge_list, read_matrix_market):

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._support import PathLike, file_path, first_true, offsets, ranges
+from sheafcoarsen._support import PathLike, checks, ragged
 from sheafcoarsen.io.text import (
     FileError,
     integers,
@@ -83,7 +83,7 @@ def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
     >>> points.shape, faces.tolist()
     ((4, 3), [[0, 1, 2, 3]])
     """
-    path = file_path(path)
+    path = checks.file_path(path)
     readers = {".off": read_off, ".obj": read_obj, ".ply": read_ply}
     with reading(path):
         return reader_of(path, readers, "read_mesh")(path)
@@ -104,24 +104,24 @@ def face_array(
     def refuse(f: int, message: str) -> None:
         raise FileError(f"face {f} {message}", lines[f] if lines else None)
 
-    if (f := first_true(sizes < 3)) is not None:
+    if (f := checks.first_true(sizes < 3)) is not None:
         refuse(f, f"has {sizes[f]} corners, but needs at least 3")
     face = np.repeat(np.arange(len(sizes)), sizes)
-    if (bad := first_true((corners < 0) | (corners >= n))) is not None:
+    if (bad := checks.first_true((corners < 0) | (corners >= n))) is not None:
         among = f"vertices {first} .. {n - 1 + first}" if n else "no vertex"
         corner = int(corners[bad]) + first
         refuse(int(face[bad]), f"contains vertex {corner}, but there are {among}")
     order = np.lexsort((corners, face))
     again = (np.diff(face[order]) == 0) & (np.diff(corners[order]) == 0)
-    if (bad := first_true(again)) is not None:
+    if (bad := checks.first_true(again)) is not None:
         at = order[bad]
         refuse(int(face[at]), f"contains vertex {corners[at] + first} twice")
     if not len(sizes):
         return np.zeros((0, 3), dtype=np.int64)
     if (sizes == sizes[0]).all():
         return corners.reshape(-1, int(sizes[0]))
-    starts, fan = offsets(sizes)[:-1], sizes - 2
-    second = ranges(starts + 1, fan)
+    starts, fan = ragged.offsets(sizes)[:-1], sizes - 2
+    second = ragged.ranges(starts + 1, fan)
     return np.stack([corners[np.repeat(starts, fan)], corners[second], corners[second + 1]], axis=1)
 
 
@@ -173,7 +173,7 @@ class _TextMesh:
         most = 2**62 + first
         vertices = np.array([min(max(v, -most), most) for v in corners], dtype=np.int64)
         if first == 1:
-            if (zero := first_true(vertices == 0)) is not None:
+            if (zero := checks.first_true(vertices == 0)) is not None:
                 raise FileError("vertices are numbered from 1, got 0", lines[zero])
             from_last = vertices + np.repeat(self.before, self.sizes)
             vertices = np.where(vertices > 0, vertices - 1, from_last)
@@ -395,7 +395,7 @@ def _from_binary(content: bytes, order: str, elements: dict[str, _Element]) -> M
             lists = [rows[f"f{element.place(CORNERS)}"] for rows in tables]
             corners += [vertices.reshape(-1) for vertices in lists]
             sizes = np.repeat([v.shape[1] for v in lists], [len(v) for v in lists]).astype(int)
-    if (bad := first_true(~np.isfinite(points).all(axis=1))) is not None:
+    if (bad := checks.first_true(~np.isfinite(points).all(axis=1))) is not None:
         raise FileError(f"coordinates must be finite, got {points[bad].tolist()} at vertex {bad}")
     return points, face_array(len(points), np.concatenate(corners).astype(np.int64), sizes)
 

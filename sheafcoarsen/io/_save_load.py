@@ -14,7 +14,7 @@ import zipfile
 
 import numpy as np
 
-from sheafcoarsen._support import PathLike, file_path, read_only, replacing
+from sheafcoarsen._support import PathLike, checks, files, ragged
 from sheafcoarsen.io.schema import KINDS, Arrays, Saved, from_arrays, text_of, to_arrays
 from sheafcoarsen.io.text import FileError, reading
 
@@ -52,9 +52,9 @@ def save(path: PathLike, obj: Saved) -> None:
     ...     sc.load(pathlib.Path(folder) / "path.npz")
     CellularSheaf(n_vertices=3, n_edges=2, dim_c0=3, dim_c1=2, dtype=float64)
     """
-    target = file_path(path)
+    target = checks.file_path(path)
     kind, arrays = to_arrays(obj)
-    with replacing(target) as stream:
+    with files.replacing(target) as stream:
         np.savez(stream, format="sheafcoarsen", version=VERSION, kind=kind, **arrays)  # type: ignore[arg-type]
 
 
@@ -89,7 +89,7 @@ def load(path: PathLike) -> Saved:
     ...     sc.load(pathlib.Path(folder) / "p.npz").labels
     array([0, 1, 1])
     """
-    path = file_path(path)
+    path = checks.file_path(path)
     with reading(path), open(path, "rb") as stream:
         try:
             if stream.read(4) != b"PK\x03\x04":
@@ -149,7 +149,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     size = math.prod(shape)
     if min(shape, default=0) < 0 or stream.tell() + size * dtype.itemsize != len(content):
         raise FileError(f"array {info.filename!r} is not as long as its shape {shape} requires")
-    array = read_only(np.zeros(0, dtype))
+    array = ragged.read_only(np.zeros(0, dtype))
     if size:
         array = np.frombuffer(content, dtype, size, stream.tell())
     if dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sheafcoarsen._support import PathLike, file_path, replacing
+from sheafcoarsen._support import PathLike, checks, files
 from sheafcoarsen.synchronization import PoseGraph, Synchronization, isotropic_information
 
 
@@ -50,11 +50,11 @@ def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) ->
     VERTEX_SE2 1 1 0 1.5707963267948966
     EDGE_SE2 0 1 1 0 1.5707963267948966 1 0 0 1 0 1
     """
-    target = file_path(path)
+    target = checks.file_path(path)
     if not isinstance(G, PoseGraph):
         raise TypeError(f"`G` must be a PoseGraph, got {type(G).__name__}")
     text = "".join(_lines(G, S)).encode()
-    with replacing(target) as stream:
+    with files.replacing(target) as stream:
         # omit the time stamp, so that equal graphs give equal files
         stream.write(gzip.compress(text, mtime=0) if target.lower().endswith(".gz") else text)
 

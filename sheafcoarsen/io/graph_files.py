@@ -9,7 +9,7 @@ from typing import NamedTuple
 import networkx as nx
 import numpy as np
 
-from sheafcoarsen._support import MAX_VERTICES, counted, eps_of, first_true
+from sheafcoarsen._support import checks, linalg, tables
 from sheafcoarsen.io.text import FileError, integers, numbers, ordinals, read_lines, shown
 
 SIGNS = "CellularSheaf.signed, read_graph(path, signed=True) and --signed accept negative weights"
@@ -34,7 +34,7 @@ class EdgeList(NamedTuple):
 def read_edge_list(path: str, signed: bool = False, n_vertices: int | None = None) -> EdgeList:
     """Read lines ``u v [weight]``; warnings about names are attributed to the caller's caller."""
     ends, lines, weights = _lines(path, n_vertices is not None)
-    if not signed and (e := first_true(weights < 0)) is not None:
+    if not signed and (e := checks.first_true(weights < 0)) is not None:
         message = f"the weight of an edge must not be negative, got {weights[e]:.17g}; {SIGNS}"
         raise FileError(message, lines[e])
     spellings = dict.fromkeys(ends)
@@ -66,7 +66,7 @@ def read_edge_list(path: str, signed: bool = False, n_vertices: int | None = Non
                 f"{named} vertices have numbers up to {high}, too sparse for indices, so the "
                 f"numbers are kept as vertex_labels"
             )
-            if high < MAX_VERTICES:
+            if high < checks.MAX_VERTICES:
                 message += f"; pass n_vertices={high + 1} to use them as indices"
         if message:
             warnings.warn(f"{path}: {message}", UserWarning, stacklevel=3)
@@ -97,7 +97,7 @@ def _lines(path: str, numbered: bool) -> tuple[list[str], list[int], np.ndarray]
         if not words:
             continue
         if not 2 <= len(words) <= 3 or "" in words:
-            got = "an empty field" if "" in words else counted(len(words), "word")
+            got = "an empty field" if "" in words else tables.counted(len(words), "word")
             message = "an edge is `u v [weight]`, separated by white space or commas, got"
             hint = "; put names that contain blanks in quotes" if len(words) > 3 else ""
             raise FileError(f"{message} {got}{hint}", number)
@@ -177,7 +177,7 @@ def _first_fault(
 
     If ``symmetric``, only one of the entries (i, j) and (j, i) is listed, otherwise both.
     """
-    if not signed and (k := first_true(weights < 0)) is not None:
+    if not signed and (k := checks.first_true(weights < 0)) is not None:
         return "negative", k, k
     rows, columns = (np.sort(edges, axis=1) if symmetric else edges).T
     keys = rows * n + columns
@@ -191,12 +191,12 @@ def _first_fault(
         return None
     mirrored = columns * n + rows
     place = np.minimum(np.searchsorted(ascending, mirrored), len(keys) - 1)
-    if (k := first_true(ascending[place] != mirrored)) is not None:
+    if (k := checks.first_true(ascending[place] != mirrored)) is not None:
         return "alone", k, k
     other = order[place]
     # same tolerance as CellularSheaf: products such as A^T A are symmetric only up to rounding
-    allowed = 8 * eps_of(float) * np.abs(weights).max(initial=0)
-    if (k := first_true(np.abs(weights - weights[other]) > allowed)) is not None:
+    allowed = 8 * linalg.eps_of(float) * np.abs(weights).max(initial=0)
+    if (k := checks.first_true(np.abs(weights - weights[other]) > allowed)) is not None:
         return "differs", k, int(other[k])
     return None
 
@@ -220,8 +220,8 @@ def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None =
     n = sizes[0]
     if n != sizes[1]:
         raise FileError(f"an adjacency is a square matrix, got {n} x {sizes[1]}", header)
-    if n > MAX_VERTICES:
-        raise FileError(f"{n} vertices exceed the maximum of {MAX_VERTICES}", header)
+    if n > checks.MAX_VERTICES:
+        raise FileError(f"{n} vertices exceed the maximum of {checks.MAX_VERTICES}", header)
     if n_vertices not in (None, n):
         raise FileError(f"`n_vertices` = {n_vertices} contradicts the size line, {n}", header)
     count = sizes[2] if coordinate else n * (n + 1) // 2 if symmetric else n * n
@@ -235,7 +235,7 @@ def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None =
     for number, line in body:
         words = line.split()
         if len(words) != len(form):
-            message = f"an entry is `{' '.join(form)}`, got {counted(len(words), 'word')}"
+            message = f"an entry is `{' '.join(form)}`, got {tables.counted(len(words), 'word')}"
             raise FileError(message, number)
         places += words[: 2 * coordinate]
         weights += words[2 * coordinate :]
@@ -325,7 +325,9 @@ def read_metis(path: str, signed: bool = False) -> EdgeList:
             wanted = "a weight after each neighbour"
             if len(words) < skip:
                 wanted = f"{skip} vertex sizes and weights first"
-            message = f"the header's fmt requires {wanted}, got {counted(len(words), 'number')}"
+            message = (
+                f"the header's fmt requires {wanted}, got {tables.counted(len(words), 'number')}"
+            )
             raise FileError(message, number)
         if skip:  # parsed although not needed, to detect damaged files
             numbers(words[:skip], [number], "a vertex size or weight")
@@ -340,7 +342,7 @@ def read_metis(path: str, signed: bool = False) -> EdgeList:
     columns = np.array(ordinals(neighbours, lines[rows], "a neighbour", n), dtype=np.int64) - 1
     edges = np.stack([rows, columns], axis=1)
     del neighbours, weights  # they are larger than all arrays
-    if (k := first_true(rows == columns)) is not None:
+    if (k := checks.first_true(rows == columns)) is not None:
         message = f"vertex {columns[k] + 1} is its own neighbour; a METIS graph has no loops"
         raise FileError(message, lines[rows[k]])
     if (fault := _first_fault(n, edges, values, signed)) is not None:
@@ -370,7 +372,7 @@ def _metis_header(words: list[str], line: int) -> tuple[int, int, int, bool]:
     whether a weight follows each neighbour.
     """
     if not 2 <= len(words) <= 4:
-        message = f"the header must be `n m [fmt [ncon]]`, got {counted(len(words), 'word')}"
+        message = f"the header must be `n m [fmt [ncon]]`, got {tables.counted(len(words), 'word')}"
         raise FileError(message, line)
     fmt = words[2] if len(words) > 2 else "0"
     if not re.fullmatch("[01]{1,3}", fmt):

@@ -10,18 +10,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import (
-    check_squares,
-    csr_matrix,
-    decode_labels,
-    encode_labels,
-    flag,
-    integer_array,
-    read_only,
-    real_array,
-    scalar_array,
-    whole_number,
-)
+from sheafcoarsen._support import checks, labels, ragged
 from sheafcoarsen.coarsening import Coarsening, check_pattern
 from sheafcoarsen.elimination import Elimination, as_steps
 from sheafcoarsen.hierarchy import Hierarchy
@@ -84,7 +73,7 @@ def _sheaf_arrays(sheaf: CellularSheaf) -> Arrays:
     names = ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data")
     arrays = {name: getattr(sheaf, name) for name in names}
     if sheaf.vertex_labels is not None:
-        arrays["vertex_labels"] = encode_labels(sheaf.vertex_labels)
+        arrays["vertex_labels"] = labels.encode_labels(sheaf.vertex_labels)
     return arrays
 
 
@@ -144,7 +133,7 @@ def from_arrays(kind: str, arrays: Arrays) -> Saved:
     if kind in LEVELS:
         fine, coarse = (_read_sheaf(_Part(arrays, prefix)) for prefix in ("fine.", "sheaf."))
         return LEVELS[kind](arrays, fine, coarse)
-    count = whole_number("n_levels", arrays["n_levels"][()], at_least=0)
+    count = checks.whole_number("n_levels", arrays["n_levels"][()], at_least=0)
     sheaves = [_read_sheaf(_Part(arrays, "sheaves.0."))]
     levels: list[Level] = []
     for i in range(count):  # a count that is too large raises an error for a missing array
@@ -173,34 +162,36 @@ def _read_sheaf(arrays: Arrays) -> CellularSheaf:
     if vertex_dims.ndim != 1 or edge_dims.ndim != 1:
         raise ValueError("`vertex_dims` and `edge_dims` must be one-dimensional")
     stored = arrays.get("vertex_labels")
-    labels = None if stored is None else decode_labels(stored, len(vertex_dims))
-    sheaf = checked_sheaf(edges, tail, head, vertex_dims, edge_dims, labels)
-    check_squares("its maps", sheaf.largest_entry, sheaf.dtype)
+    known = None if stored is None else labels.decode_labels(stored, len(vertex_dims))
+    sheaf = checked_sheaf(edges, tail, head, vertex_dims, edge_dims, known)
+    checks.check_squares("its maps", sheaf.largest_entry, sheaf.dtype)
     return sheaf
 
 
 def _csr(arrays: Arrays, shape: tuple[int, int]) -> scipy.sparse.csr_array:
-    data = scalar_array("R", arrays["data"])
+    data = checks.scalar_array("R", arrays["data"])
     if data.ndim != 1 or not np.isfinite(data).all():
         raise ValueError("R must be finite")
-    check_squares("the entries of R", float(np.abs(data).max(initial=0)), data.dtype)
-    indices, indptr = (integer_array(f"R.{name}", arrays[name]) for name in ("indices", "indptr"))
+    checks.check_squares("the entries of R", float(np.abs(data).max(initial=0)), data.dtype)
+    indices, indptr = (
+        checks.integer_array(f"R.{name}", arrays[name]) for name in ("indices", "indptr")
+    )
     itype = index_dtype(max(len(data), *shape))
     entries = data, indices.astype(itype), indptr.astype(itype)
-    R = csr_matrix("R", scipy.sparse.csr_array(entries, shape=shape))
+    R = checks.csr_matrix("R", scipy.sparse.csr_array(entries, shape=shape))
     R.sum_duplicates()
     for array in (R.indptr, R.indices, R.data):
-        read_only(array)
+        ragged.read_only(array)
     return R
 
 
 def _read_elimination(arrays: Arrays, fine: CellularSheaf, left: CellularSheaf) -> Elimination:
     """Return the elimination between two sheaves; raise an error for inconsistent arrays."""
-    most = whole_number("max_neighbors", arrays["max_neighbors"][()], at_least=0)
+    most = checks.whole_number("max_neighbors", arrays["max_neighbors"][()], at_least=0)
     own = {name: arrays[f"steps.{name}"] for name in STEPS}
     if fine.dtype.kind != "c" and "c" in (own["blocks"].dtype.kind, own["inverses"].dtype.kind):
         raise ValueError("`steps` must be real, because the maps are real")
-    kept = read_only(integer_array("kept", arrays["kept"]))
+    kept = ragged.read_only(checks.integer_array("kept", arrays["kept"]))
     return Elimination(fine, left, kept, most, as_steps(fine, own))
 
 
@@ -208,12 +199,12 @@ def _read_sparsification(
     arrays: Arrays, fine: CellularSheaf, sparse: CellularSheaf
 ) -> Sparsification:
     """Return the sparsification between two sheaves; raise an error for inconsistent arrays."""
-    edges, weights = integer_array("edges", arrays["edges"]), arrays["weights"]
-    weights = real_array("weights", weights, [(len(edges),)], "have one entry per edge")
+    edges, weights = checks.integer_array("edges", arrays["edges"]), arrays["weights"]
+    weights = checks.real_array("weights", weights, [(len(edges),)], "have one entry per edge")
     eps = arrays.get("eps")
     if eps is not None:
-        eps = real_array("eps", eps, [()], "be a single number").item()
-    return Sparsification(fine, sparse, read_only(edges), read_only(weights), eps)
+        eps = checks.real_array("eps", eps, [()], "be a single number").item()
+    return Sparsification(fine, sparse, ragged.read_only(edges), ragged.read_only(weights), eps)
 
 
 def read_level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Coarsening:
@@ -228,12 +219,16 @@ def read_level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Co
     R = _csr(_Part(arrays, "R."), (fine.dim_c0, coarse.dim_c0))
     restored = np.zeros(0, np.int64)
     if "restored_loops" in arrays:
-        restored = integer_array("restored_loops", arrays["restored_loops"])
-    compress = "compress" in arrays and flag("compress", arrays["compress"][()])
-    rows = None if compress else read_only(integer_array("crossing_rows", arrays["crossing_rows"]))
+        restored = checks.integer_array("restored_loops", arrays["restored_loops"])
+    compress = "compress" in arrays and checks.flag("compress", arrays["compress"][()])
+    rows = (
+        None
+        if compress
+        else ragged.read_only(checks.integer_array("crossing_rows", arrays["crossing_rows"]))
+    )
     modes = _modes(arrays, fine, partition, coarse, R) if "modes.ranks" in arrays else None
-    loops = flag("loops", arrays["loops"][()])
-    C = Coarsening(fine, partition, modes, R, coarse, rows, loops, read_only(restored))
+    loops = checks.flag("loops", arrays["loops"][()])
+    C = Coarsening(fine, partition, modes, R, coarse, rows, loops, ragged.read_only(restored))
     check_pattern(C)
     return C
 
@@ -250,19 +245,24 @@ def _modes(
         raise ValueError(
             f"its modes have the local operator {operator!r}, which this version does not support"
         )
-    ranks = integer_array("modes.ranks", arrays["modes.ranks"])
+    ranks = checks.integer_array("modes.ranks", arrays["modes.ranks"])
     if not np.array_equal(ranks, coarse.vertex_dims):
         raise ValueError("the ranks of its modes do not match the dimensions of its coarse stalks")
     own = _csr(_Part(arrays, "modes.R."), R.shape) if "modes.R.data" in arrays else R
-    singular = "modes.singular" in arrays and flag("modes.singular", arrays["modes.singular"][()])
+    singular = "modes.singular" in arrays and checks.flag(
+        "modes.singular", arrays["modes.singular"][()]
+    )
     names = ("scores", "next_eigenvalues", "operator_norms")
     settings: dict[str, Any] = {
-        name: read_only(scalar_array(f"modes.{name}", arrays[f"modes.{name}"]).copy())
+        name: ragged.read_only(checks.scalar_array(f"modes.{name}", arrays[f"modes.{name}"]).copy())
         for name in names
     }
     if operator == Oversampled.name:
         settings |= {name: arrays[f"modes.{name}"].item() for name in SETTINGS}
-    settings |= {"ranks": read_only(ranks), "tied": read_only(arrays["modes.tied"].copy())}
+    settings |= {
+        "ranks": ragged.read_only(ranks),
+        "tied": ragged.read_only(arrays["modes.tied"].copy()),
+    }
     return LocalModes(fine, partition, operator, prolongation=own, singular=singular, **settings)
 
 

@@ -12,7 +12,7 @@ from typing import BinaryIO, TypeAlias, TypeVar, cast
 
 import numpy as np
 
-from sheafcoarsen._support import first_true, tables
+from sheafcoarsen._support import checks, tables
 
 BLOCK = 2**18
 """Number of bytes that are read at a time."""
@@ -138,7 +138,7 @@ def ordinals(words: list[str], lines: Lines, what: str, n: int) -> list[int]:
 def numbers(words: list[str], lines: Lines, what: str) -> np.ndarray:
     """Convert words, equally many from each line, to finite float64 numbers."""
     values = np.array(_converted(float, words, lines, what, "a number"), dtype=np.float64)
-    if (bad := first_true(~np.isfinite(values))) is not None:
+    if (bad := checks.first_true(~np.isfinite(values))) is not None:
         message = f"{what} must be finite, got {shown(words[bad])}"
         raise FileError(message, lines[bad * len(lines) // len(words)])
     return values

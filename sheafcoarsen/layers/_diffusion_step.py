@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import CochainLike, cochain, finite, first_true, scalar_array
+from sheafcoarsen._support import CochainLike, checks
 from sheafcoarsen.operators import laplacian_operator, normalized
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
@@ -88,19 +88,19 @@ def diffusion_step(
     """
     check_sheaf(sheaf)
     dims = sheaf.vertex_dims
-    if (v := first_true(dims != dims[:1])) is not None:
+    if (v := checks.first_true(dims != dims[:1])) is not None:
         raise ValueError(
             "`sheaf` must have vertex stalks of the same dimension, because `W1` acts on all of "
             f"them, but vertex {v} has dimension {dims[v]} and vertex 0 has {dims[0]}: apply "
             "laplacian_operator(normalize(sheaf)) with one matrix per dimension"
         )
-    X = cochain(sheaf, X, "X")
+    X = checks.cochain(sheaf, X, "X")
     if X.ndim != 2:
         raise ValueError(
             f"`X` must have shape (N d, f), got {X.shape}: pass X[:, None] for a single channel"
         )
     n, f = sheaf.n_vertices, X.shape[1]
-    d = int(dims[0]) if n else len(np.atleast_1d(scalar_array("W1", W1)))
+    d = int(dims[0]) if n else len(np.atleast_1d(checks.scalar_array("W1", W1)))
     W1 = _weights("W1", W1, d, "dimension of the stalks")
     W2 = _weights("W2", W2, f, "number of channels")
     if not callable(activation):
@@ -110,20 +110,22 @@ def diffusion_step(
     Delta = laplacian_operator(normalized(sheaf, stacklevel=3))
     with np.errstate(over="ignore", invalid="ignore"):
         Y = Delta @ ((W1 @ X.reshape(n, d, f)).reshape(n * d, f) @ W2)
-    finite("Delta (I (x) W1) X W2", Y, ": rescale the weights or X")
-    change = scalar_array("activation(...)", activation(Y))
+    checks.finite("Delta (I (x) W1) X W2", Y, ": rescale the weights or X")
+    change = checks.scalar_array("activation(...)", activation(Y))
     if change.shape != Y.shape:
         raise ValueError(
             f"`activation` must keep the shape of its argument, {Y.shape}, got {change.shape}"
         )
-    return X - finite("activation(...)", change, ": it must be finite wherever its argument is")
+    return X - checks.finite(
+        "activation(...)", change, ": it must be finite wherever its argument is"
+    )
 
 
 def _weights(name: str, value: Any, size: int, what: str) -> np.ndarray:
-    array = scalar_array(name, value)
+    array = checks.scalar_array(name, value)
     if array.shape != (size, size):
         raise ValueError(
             f"`{name}` must have shape ({size}, {size}), where {size} is the {what}, "
             f"got {array.shape}"
         )
-    return finite(f"`{name}`", array, ": check how the weights were computed")
+    return checks.finite(f"`{name}`", array, ": check how the weights were computed")

@@ -11,20 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import (
-    MAX_ENTRIES,
-    CochainLike,
-    ReadOnly,
-    choice,
-    cochain,
-    csr_matrix,
-    first_true,
-    ranges,
-    read_only,
-    scalar_array,
-    tables,
-    whole_number,
-)
+from sheafcoarsen._support import CochainLike, ReadOnly, checks, ragged, tables
 from sheafcoarsen.coarsening import Coarsening, check_topology, coarsen, refresh_coarsening
 from sheafcoarsen.layers._readout import feature_array
 from sheafcoarsen.modes import LocalOperatorLike, compute_modes, local_operator_of, warn_if_tied
@@ -104,13 +91,13 @@ class Pooling(ReadOnly):
             return self.x_lifted.reshape(shape)
         x = np.zeros((len(ranks) * self.n_modes, h), self.x_lifted.dtype)
         x[self._kept_rows] = self.x_lifted
-        return read_only(x.reshape(shape))
+        return ragged.read_only(x.reshape(shape))
 
     @property
     def _kept_rows(self) -> np.ndarray:
         """Indices of the rows of x, reshaped to (K M, h), that are not padding."""
         ranks = self.coarsening.ranks
-        return ranges(self.n_modes * np.arange(len(ranks)), ranks)
+        return ragged.ranges(self.n_modes * np.arange(len(ranks)), ranks)
 
     def lift(self, x: CochainLike) -> np.ndarray:
         """Return the fine features R x, in the same layout as X.
@@ -163,7 +150,7 @@ class Pooling(ReadOnly):
                 f"`x` must have shape (K, M g) = ({K}, {M} g) or, lifted, (sum r_a, g) = ({dim}, "
                 f"g), got {x.shape}"
             )
-        result = C.prolongation @ cochain(C.sheaf, z, "x", " of the coarse sheaf")
+        result = C.prolongation @ checks.cochain(C.sheaf, z, "x", " of the coarse sheaf")
         n = C.fine.n_vertices
         return (
             result.reshape(n, C.fine.dim_c0 // n * result.shape[1]) if self.node_major else result
@@ -211,7 +198,9 @@ class Pooling(ReadOnly):
         C = refresh_coarsening(self.coarsening, sheaf, new_loops=new_loops)
         if C.modes is not None:
             warn_if_tied(C.modes.tied, C.modes._discards_zero, stacklevel=3, **_TIED)
-        return Pooling(C, read_only(C.pool(lifted)), self.adjacency, self.n_modes, node_major)
+        return Pooling(
+            C, ragged.read_only(C.pool(lifted)), self.adjacency, self.n_modes, node_major
+        )
 
     def __repr__(self) -> str:
         return (
@@ -246,7 +235,8 @@ class HiSP:
 
     On the trivial scalar sheaf, with ``local_operator="internal"``, Reduce is the pooling of
     EigenPool (``eq:local_spectral_reduction``). Pooling commutes with disjoint unions of sheaves
-    and partitions, except with "oversampled" modes, whose target depends on all clusters.
+    and partitions, up to the basis of multiple eigenvalues, and except with "oversampled" modes,
+    whose target depends on all clusters.
 
     Parameters
     ----------
@@ -294,11 +284,13 @@ class HiSP:
     seed: int = 0
 
     def __post_init__(self) -> None:
-        choice("method", self.method, METHODS)
+        checks.choice("method", self.method, METHODS)
         local_operator_of(self.local_operator)
-        choice("self_loops", self.self_loops, get_args(SelfLoops))
+        checks.choice("self_loops", self.self_loops, get_args(SelfLoops))
         for name, least in (("n_modes", 1), ("n_clusters", 1), ("seed", 0)):
-            object.__setattr__(self, name, whole_number(name, getattr(self, name), at_least=least))
+            object.__setattr__(
+                self, name, checks.whole_number(name, getattr(self, name), at_least=least)
+            )
 
     def _repr_html_(self) -> str:
         rows = [(item.name, str(getattr(self, item.name))) for item in fields(self)]
@@ -355,7 +347,7 @@ class HiSP:
                 raise ValueError(str(error).replace("`graph`", "`adjacency`")) from None
             edges, weights = arrays.edges, np.asarray(arrays.attribute("weight"))
         if partition is None:
-            if (e := first_true(weights < 0)) is not None:
+            if (e := checks.first_true(weights < 0)) is not None:
                 raise ValueError(
                     f"`adjacency` must be nonnegative for Select, got {weights[e]} at "
                     f"{tuple(edges[e].tolist())}: pass `partition` to allow negative weights"
@@ -369,7 +361,7 @@ class HiSP:
         else:
             check_partition(sheaf, partition, "partition")
         entries = float(self.n_modes) * partition.n_clusters * lifted.shape[1]
-        if entries > MAX_ENTRIES:
+        if entries > checks.MAX_ENTRIES:
             raise ValueError(
                 f"`n_modes` = {self.n_modes} pads the pooled features to {entries:.3g} entries, "
                 "which do not fit in memory: use a smaller `n_modes`"
@@ -379,7 +371,7 @@ class HiSP:
         warn_if_tied(modes.tied, modes._discards_zero, stacklevel=3, **_TIED)
         C = coarsen(sheaf, partition, modes)
         A_c = _connect(edges, weights, partition, keep_loops=self.self_loops == "keep")
-        return Pooling(C, read_only(C.pool(lifted)), A_c, self.n_modes, node_major)
+        return Pooling(C, ragged.read_only(C.pool(lifted)), A_c, self.n_modes, node_major)
 
 
 def _without_loops(sheaf: CellularSheaf) -> Topology:
@@ -393,8 +385,8 @@ def _lifted(sheaf: CellularSheaf, X: Any) -> tuple[np.ndarray, bool]:
     X = feature_array("X", X)
     n, dims, dim = sheaf.n_vertices, sheaf.vertex_dims, sheaf.dim_c0
     if len(X) == dim:
-        return cochain(sheaf, X, "X"), False
-    if (v := first_true(dims != dims[:1])) is not None:
+        return checks.cochain(sheaf, X, "X"), False
+    if (v := checks.first_true(dims != dims[:1])) is not None:
         raise ValueError(
             f"`X` must have the lifted shape (dim_c0, h) with dim_c0 = {dim}, because vertex {v} "
             f"has dimension {dims[v]} and vertex 0 has {dims[0]}, got shape {X.shape}: stack the "
@@ -406,7 +398,7 @@ def _lifted(sheaf: CellularSheaf, X: Any) -> tuple[np.ndarray, bool]:
             f"`X` must have shape (N, d h) = ({n}, {d} h) or, lifted, (dim_c0, h) = ({dim}, h), "
             f"got {X.shape}"
         )
-    return cochain(sheaf, X.reshape(dim, X.shape[1] // d if d else 0), "X"), True
+    return checks.cochain(sheaf, X.reshape(dim, X.shape[1] // d if d else 0), "X"), True
 
 
 def _adjacency_matrix(sheaf: CellularSheaf, adjacency: Any) -> scipy.sparse.csr_array:
@@ -418,12 +410,14 @@ def _adjacency_matrix(sheaf: CellularSheaf, adjacency: Any) -> scipy.sparse.csr_
         )
     if not scipy.sparse.issparse(adjacency):
         is_array = isinstance(adjacency, np.ndarray)
-        adjacency = np.asarray(adjacency) if is_array else scalar_array("adjacency", adjacency)
+        adjacency = (
+            np.asarray(adjacency) if is_array else checks.scalar_array("adjacency", adjacency)
+        )
     n = sheaf.n_vertices
     if adjacency.shape != (n, n):
         raise ValueError(f"`adjacency` must have shape (N, N) = ({n}, {n}), got {adjacency.shape}")
     if scipy.sparse.issparse(adjacency):
-        adjacency = csr_matrix("adjacency", adjacency)
+        adjacency = checks.csr_matrix("adjacency", adjacency)
     if adjacency.dtype.kind in "biu":
         adjacency = adjacency.astype(np.float64)
     if adjacency.dtype.type not in (np.float32, np.float64):
@@ -456,5 +450,5 @@ def _connect(
     if not np.isfinite(A_c.data).all():
         raise ValueError(f"sums of `adjacency` exceed the range of {A_c.dtype}: rescale it")
     for array in (A_c.data, A_c.indices, A_c.indptr):
-        read_only(array)
+        ragged.read_only(array)
     return canonical_csr(A_c.data, A_c.indices, A_c.indptr, A_c.shape)

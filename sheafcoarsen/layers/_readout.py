@@ -7,15 +7,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import (
-    MAX_VERTICES,
-    choice,
-    finite,
-    first_true,
-    integer_array,
-    offsets,
-    scalar_array,
-)
+from sheafcoarsen._support import checks, ragged
 
 Readout: TypeAlias = Literal["mean", "sum", "max"]
 """Function that reduces the values of a channel over all clusters to a single value."""
@@ -56,7 +48,7 @@ def readout(
     array([[ 6., 10.],
            [ 3.,  0.]])
     """
-    choice("how", how, get_args(Readout))
+    checks.choice("how", how, get_args(Readout))
     x = feature_array("x", x)
     if len(x) == 0 and how != "sum":
         raise ValueError(
@@ -69,13 +61,13 @@ def readout(
         )
     graphs = np.zeros(len(x), np.int64)
     if batch is not None:
-        graphs = integer_array("batch", batch)
+        graphs = checks.integer_array("batch", batch)
         if len(graphs) != len(x):
             raise ValueError(
                 f"`batch` must hold one index for each of the {len(x)} rows of `x`, got "
                 f"{len(graphs)}"
             )
-        if (bad := first_true((graphs < 0) | (graphs >= MAX_VERTICES))) is not None:
+        if (bad := checks.first_true((graphs < 0) | (graphs >= checks.MAX_VERTICES))) is not None:
             raise ValueError(
                 f"`batch` must hold graph indices in 0 .. g-1, got {graphs[bad]} at index {bad}"
             )
@@ -87,7 +79,7 @@ def readout(
             f"`batch` assigns no vertex to graph {g}, so its {how} is undefined: use `how` = "
             '"sum" for zeros, or did a cluster join several graphs? Pass `partition` to HiSP'
         )
-    by_graph, first = x[np.argsort(graphs, kind="stable")], offsets(counts)[some]
+    by_graph, first = x[np.argsort(graphs, kind="stable")], ragged.offsets(counts)[some]
     gather = np.maximum if how == "max" else np.add
     total = np.zeros((len(counts), x.shape[1]), np.result_type(x.dtype, np.float64))
     with np.errstate(over="ignore", invalid="ignore"):
@@ -101,7 +93,7 @@ def readout(
 
 def feature_array(name: str, value: Any) -> np.ndarray:
     """Check features and return them as a C-ordered 2-D array, so that reshaping is a view."""
-    array = np.ascontiguousarray(scalar_array(name, value))
+    array = np.ascontiguousarray(checks.scalar_array(name, value))
     if np.ndim(value) != 2:
         advice = f"{name}[:, None] for a single channel"
         if np.ndim(value) == 3:
@@ -109,4 +101,4 @@ def feature_array(name: str, value: Any) -> np.ndarray:
         raise ValueError(
             f"`{name}` must be 2-dimensional, got shape {np.shape(value)}: pass {advice}"
         )
-    return finite(f"`{name}`", array)
+    return checks.finite(f"`{name}`", array)

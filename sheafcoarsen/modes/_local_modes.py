@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sheafcoarsen._support import flag
+from sheafcoarsen._support import checks
 from sheafcoarsen.modes.local_operators import (
     LocalOperator,
     LocalOperatorLike,
@@ -92,7 +92,7 @@ def local_modes(
     (array([0.]), array([2., 2.]))
     """
     operator = local_operator_of(local_operator, rings, target)
-    modes = compute_modes(sheaf, P, rank, operator, progress=flag("progress", progress))
+    modes = compute_modes(sheaf, P, rank, operator, progress=checks.flag("progress", progress))
     zero = modes._discards_zero
     warn_if_tied(modes.tied, zero, stacklevel=3)
     warn_if_sections_lost(zero.sum(), len(modes.ranks), rank, stacklevel=3)

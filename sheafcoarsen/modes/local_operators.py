@@ -4,7 +4,7 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
 
-from sheafcoarsen._support import MAX_DIMENSION, choice, real_number, whole_number
+from sheafcoarsen._support import checks
 from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -65,11 +65,11 @@ class Oversampled(LocalOperator):
     target: float | None = None
 
     def __post_init__(self) -> None:
-        rings = min(whole_number("rings", self.rings, at_least=0), MAX_DIMENSION)
+        rings = min(checks.whole_number("rings", self.rings, at_least=0), checks.MAX_DIMENSION)
         object.__setattr__(self, "rings", rings)
         if self.target is None:
             return
-        target = real_number("target", self.target)
+        target = checks.real_number("target", self.target)
         if not 0 < target < math.inf:
             raise ValueError(
                 f"`target` must be positive and finite, got {self.target!r}: "
@@ -101,7 +101,7 @@ def local_operator_of(
                 f"an object with its own settings: omit it"
             )
         return local_operator
-    operator = OPERATORS[choice("local_operator", local_operator, tuple(OPERATORS))]
+    operator = OPERATORS[checks.choice("local_operator", local_operator, tuple(OPERATORS))]
     if operator is not Oversampled:
         for name, value in given.items():
             raise ValueError(

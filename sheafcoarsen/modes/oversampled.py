@@ -9,15 +9,7 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels.dense import worth_reducing
-from sheafcoarsen._support import (
-    eps_of,
-    inf_norm,
-    offsets,
-    read_only,
-    run_ranges,
-    single_threaded_blas,
-    zero_level,
-)
+from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.modes.local_operators import Internal, Oversampled
 from sheafcoarsen.modes.problems import (
     MAX_DENSE,
@@ -47,7 +39,7 @@ class ClusterPatches:
     def __init__(self, sheaf: CellularSheaf, clusters: Clusters, rings: int):
         n, K, f = sheaf.n_vertices, clusters.n_clusters, sheaf.arrays
         # rings add at most N_a vertices: each has dimension >= 1, all of them at most N_a in total
-        starts = offsets(np.diff(clusters.member_ptr) + clusters.dims)
+        starts = ragged.offsets(np.diff(clusters.member_ptr) + clusters.dims)
         degrees = np.bincount(sheaf.edges.reshape(-1), minlength=n)
         tails, heads = sheaf.edges.T
         low_end = np.where(degrees[tails] <= degrees[heads], tails, heads)
@@ -57,12 +49,12 @@ class ClusterPatches:
             starts=starts,
             counts=np.empty(K, np.int64),
             dims=np.empty(K, np.int64),
-            low_ptr=offsets(low_counts),
+            low_ptr=ragged.offsets(low_counts),
             low_edges=np.argsort(low_end, kind="stable"),
             diagonal=np.ascontiguousarray(laplacian(sheaf).diagonal().real),
         )
         links = links_of(sheaf, weights="sheaf")
-        run_ranges(
+        threads.run_ranges(
             lambda lo, hi: kernels.grow_patches(
                 lo,
                 hi,
@@ -81,7 +73,9 @@ class ClusterPatches:
         # upper bounds of the number of edges and of rows of delta_T of every patch
         self.edge_bounds, self.row_bounds = (
             reach[starts[:-1] + counts] - reach[starts[:-1]]
-            for reach in (offsets(of_vertex[members]) for of_vertex in (low_counts, low_rows))
+            for reach in (
+                ragged.offsets(of_vertex[members]) for of_vertex in (low_counts, low_rows)
+            )
         )
         self.dtype, self.n_vertices, self.clusters = sheaf.dtype, n, clusters
 
@@ -95,9 +89,9 @@ class ClusterPatches:
             internal_ptr=np.zeros(2, np.int64),
             local_offsets=np.full(self.n_vertices, -1, np.int64),
         )
-        shared = {name: read_only(array[:]) for name, array in index._asdict().items()}
+        shared = {name: ragged.read_only(array[:]) for name, array in index._asdict().items()}
         none = {"half_edges": np.zeros(0, np.int64), "half_ptr": np.zeros(2, np.int64)}
-        shared |= {name: read_only(array) for name, array in none.items()}
+        shared |= {name: ragged.read_only(array) for name, array in none.items()}
 
         return kernels.PatchWorkspace(
             t=index,
@@ -150,7 +144,7 @@ class OversampledProblems(LocalProblems):
 
     def allocate_responses(self, dims: np.ndarray) -> kernels.Responses:
         """Allocate memory for the responses of clusters of given dimensions."""
-        starts = offsets(dims**2)
+        starts = ragged.offsets(dims**2)
         return kernels.Responses(
             starts=starts,
             matrices=np.empty(int(starts[-1]), self.work.dtype),
@@ -161,7 +155,7 @@ class OversampledProblems(LocalProblems):
     def spectra(self, rule: Rule) -> Spectra:
         """Return the spectra that a rule needs."""
         c = self.clusters
-        starts = offsets(c.dims)
+        starts = ragged.offsets(c.dims)
         if not (rule.needs_scores or rule.needs_kernels):
             none = np.zeros(0)
             return Spectra(c.dims, starts, none, 0 * c.dims, none)
@@ -206,12 +200,12 @@ def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
     eigenvalues, the largest is returned; if it has none, norm(L, inf).
     """
     local = LocalProblems(sheaf, P, clusters_of(sheaf, P), Internal())
-    dims, eps = local.clusters.dims, eps_of(sheaf.dtype)
+    dims, eps = local.clusters.dims, linalg.eps_of(sheaf.dtype)
     least, number = -(-dims // 20), 10
     # compute a few more modes: if the cut split a multiplet, rounding would decide what is retained
     more = max(int(sheaf.vertex_dims.max(initial=0)) - 1, 1)
     modes = local.modes(np.minimum(least + more, dims), singular=False)
-    zero = zero_level(dims, eps, modes.operator_norms)
+    zero = linalg.zero_level(dims, eps, modes.operator_norms)
     short = (modes.next_eigenvalues <= zero) & (modes.ranks < dims)
     if short.any():
         spectra = local.spectra(Rule())
@@ -228,14 +222,14 @@ def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
     np.minimum.at(cut, cluster[ends], index[ends] + 1)
     L, R = laplacian(sheaf), modes.prolongation[:, np.flatnonzero(index < cut[cluster])]
     coarse = scipy.sparse.csr_array(R.conj().T @ (L @ R))
-    top = inf_norm(L)
+    top = linalg.inf_norm(L)
     m = coarse.shape[0]
     if top == 0 or m == 0:
         return top
     coarse = coarse / top
-    level = zero_level(max(int(dims.max()), m), eps, 1.0)
+    level = linalg.zero_level(max(int(dims.max()), m), eps, 1.0)
     count = 2 * number
-    with single_threaded_blas():  # for the same bits with any number of threads
+    with threads.single_threaded_blas():  # for the same bits with any number of threads
         while is_large(m, count):
             try:
                 values = lowest_sparse(coarse, count, eps)[0]

@@ -12,15 +12,7 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels.dense import svd_workspace, workspace, worth_reducing
-from sheafcoarsen._support import (
-    eps_of,
-    inf_norm,
-    offsets,
-    read_only,
-    run_ranges,
-    single_threaded_blas,
-    zero_energy,
-)
+from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.modes.local_operators import LocalOperator
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout
 from sheafcoarsen.modes.result import LocalModes
@@ -104,7 +96,7 @@ class LocalProblems:
             maps = sheaf.tail_data.astype(double), sheaf.head_data.astype(double)
             self.work = sheaf_like(sheaf, *maps)
         self.real = np.zeros(0, sheaf.dtype).real.dtype
-        self.eps = eps_of(sheaf.dtype)
+        self.eps = linalg.eps_of(sheaf.dtype)
         map_sizes = np.diff(sheaf.tail_offsets) + np.diff(sheaf.head_offsets)
         self.map_size = int(map_sizes.max(initial=0))
 
@@ -138,8 +130,8 @@ class LocalProblems:
         ``dims`` are the sizes of the dense problems. The error message names the cluster on which
         LAPACK failed.
         """
-        with single_threaded_blas():
-            failed = run_ranges(
+        with threads.single_threaded_blas():
+            failed = threads.run_ranges(
                 lambda lo, hi: task(lo, hi, allocate(lo, hi)),
                 dims.astype(np.float64) ** 3 + 1e3,
                 serial_below=SERIAL_BELOW,
@@ -193,7 +185,7 @@ class LocalProblems:
         if rule.needs_scores or rule.needs_kernels:
             check_dense(c.dims, "a rule that looks at whole spectra")
         K = c.n_clusters
-        starts = offsets(c.dims)
+        starts = ragged.offsets(c.dims)
         count = int(starts[-1]) if rule.needs_scores else 0
         out = kernels.SpectraOut(starts, np.zeros(count), np.zeros(K))
         if rule.needs_scores:
@@ -204,7 +196,7 @@ class LocalProblems:
                 self.allocate(c.dims, np.ones(K), (self.whole or Whole.of(c.dims, None)).spectra),
             )
             # rounding must not order the eigenvalues that are zero
-            zero = np.repeat(zero_energy(c.dims, self.sheaf.dtype, out.norms), c.dims)
+            zero = np.repeat(linalg.zero_energy(c.dims, self.sheaf.dtype, out.norms), c.dims)
             out.scores[out.scores <= zero] = 0
         dims = self.kernel_dims(np.full(K, rule.needs_kernels))
         ties = np.sqrt(eps) * out.norms
@@ -236,7 +228,7 @@ class LocalProblems:
             indptr, indices = block_layout(self.sheaf, self.clusters, ranks)
         else:
             indptr, indices = layout.indptr, layout.indices
-        starts = offsets(ranks)
+        starts = ragged.offsets(ranks)
         out = kernels.ModesOut(
             starts=starts,
             scores=np.empty(int(starts[-1])),
@@ -244,7 +236,7 @@ class LocalProblems:
             norms=np.zeros(K),
             tied=np.zeros(K, np.bool_),
             blocks=kernels.Blocks(
-                indptr, np.empty(len(indices), self.work.dtype), read_only(ranks)
+                indptr, np.empty(len(indices), self.work.dtype), ragged.read_only(ranks)
             ),
         )
         settings = self.compute(singular, out)
@@ -261,10 +253,10 @@ class LocalProblems:
             prolongation=R.matrix,
             partition=self.partition,
             local_operator=self.operator.name,
-            scores=read_only(out.scores.astype(self.real, copy=False)),
-            next_eigenvalues=read_only(out.following.astype(self.real, copy=False)),
-            tied=read_only(out.tied),
-            operator_norms=read_only(out.norms.astype(self.real, copy=False)),
+            scores=ragged.read_only(out.scores.astype(self.real, copy=False)),
+            next_eigenvalues=ragged.read_only(out.following.astype(self.real, copy=False)),
+            tied=ragged.read_only(out.tied),
+            operator_norms=ragged.read_only(out.norms.astype(self.real, copy=False)),
             over_budget=over_budget,
             **settings,
         )
@@ -281,7 +273,7 @@ class LocalProblems:
         large = is_large(c.dims, wanted)
         check_dense(np.where(large, 0, c.dims), "retaining this fraction of its modes")
         delta = coboundary(self.work) if large.any() else None
-        with single_threaded_blas():
+        with threads.single_threaded_blas():
             # a Python loop suffices: clusters larger than SPARSE_ABOVE are few
             for a in np.flatnonzero(large).tolist():
                 try:
@@ -309,7 +301,7 @@ class LocalProblems:
         lost.
         """
         ranks, dims = out.blocks.ranks, self.clusters.dims
-        levels = zero_energy(dims, self.sheaf.dtype, out.norms)
+        levels = linalg.zero_energy(dims, self.sheaf.dtype, out.norms)
         cluster = np.repeat(np.arange(len(ranks)), ranks)
         zeros = np.bincount(cluster[out.scores <= levels[cluster]], minlength=len(ranks))
         first = np.append(out.scores, 0)[np.minimum(out.starts[:-1] + zeros, len(out.scores))]
@@ -348,7 +340,12 @@ class LocalProblems:
     def large_modes(self, a: int, delta: Any, out: kernels.ModesOut) -> None:
         """Compute the modes of one large cluster by the sparse method."""
         A, unit = local_operator(delta, self.work, self.clusters, a)
-        r, n, eps, top = int(out.blocks.ranks[a]), A.shape[0], eps_of(A.dtype), inf_norm(A)
+        r, n, eps, top = (
+            int(out.blocks.ranks[a]),
+            A.shape[0],
+            linalg.eps_of(A.dtype),
+            linalg.inf_norm(A),
+        )
         if top == 0:  # A = 0, so every vector is an eigenvector
             w, Z = np.zeros(r + 1), np.eye(n, r)
         else:

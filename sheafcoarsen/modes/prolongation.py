@@ -16,7 +16,7 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels.arrays import scan
-from sheafcoarsen._support import SCALARS, offsets, range_limits, ranges, read_only, scalar_array
+from sheafcoarsen._support import checks, ragged
 from sheafcoarsen.operators import canonical_csr, index_dtype
 from sheafcoarsen.partition import Clusters, Partition
 from sheafcoarsen.sheaf import CellularSheaf
@@ -42,7 +42,7 @@ class Prolongation:
 
     def __post_init__(self) -> None:
         for array in (self.ranks, self.indptr, self.indices, self.data):
-            read_only(array)
+            ragged.read_only(array)
 
     @property
     def dtype(self) -> np.dtype:
@@ -52,7 +52,7 @@ class Prolongation:
     @cached_property
     def offsets(self) -> np.ndarray:
         """Index of the first column of each cluster, shape (K + 1,)."""
-        return read_only(offsets(self.ranks))
+        return ragged.read_only(ragged.offsets(self.ranks))
 
     @cached_property
     def blocks(self) -> kernels.Blocks:
@@ -85,7 +85,7 @@ class Prolongation:
         cls, sheaf: CellularSheaf, clusters: Clusters, ranks: np.ndarray, R: Any, what: str
     ) -> "Prolongation":
         """Return R from a matrix that a user may have altered; raise if a block lacks entries."""
-        if not isinstance(R, scipy.sparse.csr_array) or R.dtype.type not in SCALARS:
+        if not isinstance(R, scipy.sparse.csr_array) or R.dtype.type not in checks.SCALARS:
             raise TypeError(
                 f"{what}: R must be a csr_array of one of the four scalar types, "
                 f"got {type(R).__name__}"
@@ -128,7 +128,7 @@ class Prolongation:
                 f"`basis` must hold one array per cluster, {clusters.n_clusters} in all, got "
                 f"{count}"
             )
-        blocks = [scalar_array(f"basis[{a}]", item) for a, item in enumerate(basis)]
+        blocks = [checks.scalar_array(f"basis[{a}]", item) for a, item in enumerate(basis)]
         complex_ones = any(item.dtype.kind == "c" for item in blocks)
         # cast a basis in another precision to the precision of the sheaf
         dtype = np.result_type(sheaf.dtype, np.complex64) if complex_ones else sheaf.dtype
@@ -151,8 +151,8 @@ class Prolongation:
         indptr, indices = block_layout(sheaf, clusters, ranks)
         flat, data = np.empty(len(indices), dtype), np.empty(len(indices), dtype)
         np.concatenate([block.reshape(-1) for block in blocks] or [flat], out=flat)
-        out = kernels.Blocks(indptr, data, read_only(ranks))
-        starts = offsets(clusters.dims * ranks)
+        out = kernels.Blocks(indptr, data, ragged.read_only(ranks))
+        starts = ragged.offsets(clusters.dims * ranks)
         kernels.put_columns(sheaf.arrays, clusters, flat, starts, ranks, out)
         return cls(sheaf, clusters, ranks, indptr, indices, data)
 
@@ -160,7 +160,7 @@ class Prolongation:
         """Return the rows of cluster ``a``, ordered by vertex, then by stalk coordinate."""
         begin, end = self.clusters.member_ptr[a : a + 2]
         vertices = self.clusters.members[begin:end]
-        return ranges(self.sheaf.vertex_offsets[vertices], self.sheaf.vertex_dims[vertices])
+        return ragged.ranges(self.sheaf.vertex_offsets[vertices], self.sheaf.vertex_dims[vertices])
 
     def block(self, a: int) -> np.ndarray:
         """Return a copy of R_a, shape (N_a, r_a)."""
@@ -193,7 +193,7 @@ class Prolongation:
 
 def frozen(array: np.ndarray) -> np.ndarray:
     """Return the array if it is read-only, else a read-only copy."""
-    return read_only(array.copy()) if array.flags.writeable else array
+    return ragged.read_only(array.copy()) if array.flags.writeable else array
 
 
 def block_layout(
@@ -204,8 +204,8 @@ def block_layout(
     count = int((ranks[labels] * dims).sum())
     itype = index_dtype(max(count, int(ranks.sum()), sheaf.dim_c0))
     indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(count, itype)
-    kernels.block_indices(labels, dims, ranks, offsets(ranks), indptr, indices)
-    return read_only(indptr), read_only(indices)
+    kernels.block_indices(labels, dims, ranks, ragged.offsets(ranks), indptr, indices)
+    return ragged.read_only(indptr), ragged.read_only(indices)
 
 
 def _check_size(sheaf: CellularSheaf, name: str, size: float, height: int, dtype: Any) -> None:
@@ -213,7 +213,7 @@ def _check_size(sheaf: CellularSheaf, name: str, size: float, height: int, dtype
 
     Coarse maps may exceed the limit that holds for maps passed by a user.
     """
-    limit, entry = 100 * range_limits(dtype)[1], sheaf.largest_entry
+    limit, entry = 100 * checks.range_limits(dtype)[1], sheaf.largest_entry
     if size * np.sqrt(max(height, 1)) * max(entry, 1.0) > limit:
         raise ValueError(
             f"{name} has entries up to {size:.3g}: with maps up to {entry:.3g} the coarse maps "

@@ -10,17 +10,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import (
-    ReadOnly,
-    first_true,
-    flag,
-    item_index,
-    offsets,
-    read_only,
-    tables,
-    whole_number,
-    zero_energy,
-)
+from sheafcoarsen._support import ReadOnly, checks, linalg, ragged, tables
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.modes.local_operators import LocalOperator, Oversampled, local_operator_of
 from sheafcoarsen.modes.prolongation import Prolongation, frozen
@@ -98,12 +88,12 @@ class LocalModes(ReadOnly):
         oversampled = self.local_operator == Oversampled.name
         try:
             for name in ("singular", "pilot"):
-                object.__setattr__(self, name, flag(name, getattr(self, name)))
+                object.__setattr__(self, name, checks.flag(name, getattr(self, name)))
             if not (oversampled and self.target == 0):  # a pilot sets the target 0 if L = 0
                 local_operator_of(self.local_operator, self.rings, self.target)
             if oversampled and (self.rings is None or self.target is None):
                 raise ValueError("oversampled modes must have `rings` and a `target`, got None")
-            whole_number("over_budget", self.over_budget, at_least=0)
+            checks.whole_number("over_budget", self.over_budget, at_least=0)
         except (ValueError, TypeError) as error:
             raise type(error)(f"LocalModes: {error}") from None
         K, ranks = self.partition.n_clusters, self.ranks
@@ -117,7 +107,7 @@ class LocalModes(ReadOnly):
                 f"LocalModes: `ranks` must be an int64 array of {K} nonnegative integers"
             )
         dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, minlength=K)
-        if (a := first_true(ranks > dims)) is not None:
+        if (a := checks.first_true(ranks > dims)) is not None:
             raise ValueError(
                 f"LocalModes: `ranks[{a}]` = {ranks[a]} exceeds the cluster's dimension "
                 f"{dims[a]:.0f}"
@@ -133,7 +123,7 @@ class LocalModes(ReadOnly):
             ):
                 raise ValueError(f"LocalModes: `{name}` must hold {length} numbers of type {real}")
             infinite = name != "next_eigenvalues" and np.isinf(values)
-            if (bad := first_true(np.isnan(values) | infinite)) is not None:
+            if (bad := checks.first_true(np.isnan(values) | infinite)) is not None:
                 raise ValueError(
                     f"LocalModes: `{name}` must be finite, got {values[bad]} at index {bad}"
                 )
@@ -154,7 +144,7 @@ class LocalModes(ReadOnly):
     @cached_property
     def rank_offsets(self) -> np.ndarray:
         """First index of each cluster in ``scores`` and in the columns of R, shape (K + 1,)."""
-        return read_only(offsets(self.ranks))
+        return ragged.read_only(ragged.offsets(self.ranks))
 
     @cached_property
     def clusters(self) -> Clusters:
@@ -196,7 +186,7 @@ class LocalModes(ReadOnly):
         >>> abs(M.eigenvalues(1)).round(12)
         array([0., 2.])
         """
-        a = item_index("cluster", a, len(self.ranks))
+        a = checks.item_index("cluster", a, len(self.ranks))
         return self.scores[self.rank_offsets[a] : self.rank_offsets[a + 1]]
 
     def basis(self, a: int) -> np.ndarray:
@@ -223,7 +213,7 @@ class LocalModes(ReadOnly):
         array([[0.707, 0.707],
                [0.707, 0.707]])
         """
-        return self.R.block(item_index("cluster", a, len(self.ranks)))
+        return self.R.block(checks.item_index("cluster", a, len(self.ranks)))
 
     def __repr__(self) -> str:
         spread = f"{self.ranks.min()} .. {self.ranks.max()}" if len(self.ranks) else "none"
@@ -251,7 +241,7 @@ class LocalModes(ReadOnly):
     def _without_rounding(self) -> tuple[np.ndarray, np.ndarray]:
         """Return scores and next eigenvalues as float64; those below working accuracy become 0."""
         dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, len(self.ranks))
-        zero = zero_energy(dims, self.sheaf.dtype, self.operator_norms)
+        zero = linalg.zero_energy(dims, self.sheaf.dtype, self.operator_norms)
         kept, after = self.scores.astype(np.float64), self.next_eigenvalues.astype(np.float64)
         return (
             np.where(kept <= np.repeat(zero, self.ranks), 0.0, kept),
@@ -279,10 +269,10 @@ def warn_if_tied(
     clusters, so that Python shows it once per line of code for similar sheaves.
     """
     lost, where_zero = "which does no harm if any of these spaces serves", ""
-    if (b := first_true(tied & zero)) is not None:
+    if (b := checks.first_true(tied & zero)) is not None:
         lost = "and global sections may be lost, because the eigenvalue is 0"
         where_zero = f"; they are 0 in cluster {b}"
-    if (a := first_true(tied)) is not None:
+    if (a := checks.first_true(tied)) is not None:
         warnings.warn(
             f"{where}the cut splits a multiple eigenvalue in the clusters where {name} is True, "
             f"first in cluster {a} (eigenvalues on both sides are equal up to sqrt(eps) times the "

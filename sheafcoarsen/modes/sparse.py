@@ -10,7 +10,7 @@ import scipy.sparse
 from scipy.sparse.linalg import ArpackNoConvergence, LinearOperator, eigsh
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._support import inf_norm, range_of_blocks
+from sheafcoarsen._support import linalg, ragged
 from sheafcoarsen.operators import Factors
 from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import CellularSheaf
@@ -40,8 +40,8 @@ def local_coboundary(
     inner = clusters.internal_edges[clusters.internal_ptr[a] : clusters.internal_ptr[a + 1]]
     half_edges = clusters.half_edges[clusters.half_ptr[a] : clusters.half_ptr[a + 1]]
     members = clusters.members[clusters.member_ptr[a] : clusters.member_ptr[a + 1]]
-    rows = range_of_blocks(sheaf.edge_offsets, np.concatenate([inner, half_edges >> 1]))
-    columns = range_of_blocks(sheaf.vertex_offsets, members)
+    rows = ragged.range_of_blocks(sheaf.edge_offsets, np.concatenate([inner, half_edges >> 1]))
+    columns = ragged.range_of_blocks(sheaf.vertex_offsets, members)
     return delta[rows][:, columns], columns
 
 
@@ -73,18 +73,18 @@ def with_balanced_kernel(
     sections that grow at different rates.
     """
     A_G, r = G.conj().T.tocsr() @ G, Z.shape[1]
-    level = max(G.shape) * eps * np.sqrt(inf_norm(A_G))
+    level = max(G.shape) * eps * np.sqrt(linalg.inf_norm(A_G))
     K = lowest_sparse(A_G, r + 1, eps)[1]
     _, sigma, V = scipy.linalg.svd(G @ K, full_matrices=False)
     K = (K @ V[sigma <= level].conj().T)[:, :r]
     # eigenvectors have errors of eps norm(A_G) / lambda with the first positive eigenvalue lambda;
     # a step of least squares leaves eps times the root of this ratio
-    K -= Factors(A_G, level * np.sqrt(inf_norm(A_G))).solve(G.conj().T @ (G @ K))
+    K -= Factors(A_G, level * np.sqrt(linalg.inf_norm(A_G))).solve(G.conj().T @ (G @ K))
     K *= units[:, None]
     # multiplying by the inverse triangular factor keeps the accuracy of every row of K
     factor = scipy.linalg.qr(K, mode="r")[0][: K.shape[1]]
     K = scipy.linalg.solve_triangular(factor, K.T, trans="T").T
-    if np.linalg.norm(A @ K, axis=0).max(initial=0) > 2 * len(K) * eps * inf_norm(A):
+    if np.linalg.norm(A @ K, axis=0).max(initial=0) > 2 * len(K) * eps * linalg.inf_norm(A):
         return Z
     others = scipy.linalg.svd(Z - K @ (K.conj().T @ Z), full_matrices=False)[0]
     others = others[:, : r - K.shape[1]]
@@ -103,7 +103,7 @@ def lowest_sparse(
     """
     n = A.shape[0]
     # eigenvalues closer than this count as equal; as a shift, more would hide larger differences
-    level = n * eps * inf_norm(A)
+    level = n * eps * linalg.inf_norm(A)
     solve = Factors(A, level).solve
     for tol in TOLERANCES:
         with contextlib.suppress(np.linalg.LinAlgError):

@@ -8,16 +8,7 @@ from scipy.sparse.linalg import LinearOperator
 
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._kernels.arrays import SheafArrays
-from sheafcoarsen._support import (
-    SCALARS,
-    CochainLike,
-    by_real_columns,
-    cochain,
-    offsets,
-    ranges,
-    read_only,
-    run_ranges,
-)
+from sheafcoarsen._support import CochainLike, checks, linalg, ragged, threads
 from sheafcoarsen.operators._laplacian import SERIAL_BELOW, canonical_csr, index_dtype
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
@@ -53,7 +44,7 @@ def coboundary(sheaf: CellularSheaf) -> scipy.sparse.csr_array:
     f = check_sheaf(sheaf).arrays
     tails, heads = f.edges[:, 0], f.edges[:, 1]
     width = f.vertex_dims[tails] + np.where(tails != heads, f.vertex_dims[heads], 0)
-    indptr = offsets(np.repeat(width, f.edge_dims))
+    indptr = ragged.offsets(np.repeat(width, f.edge_dims))
     itype = index_dtype(max(int(indptr[-1]), sheaf.dim_c0, sheaf.dim_c1))
     indices = np.empty(int(indptr[-1]), itype)
     data = np.empty(int(indptr[-1]), sheaf.dtype)
@@ -72,10 +63,10 @@ def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
     if x.size == 0:
         return np.zeros(shape, dtype)
     if dtype.kind != sheaf.dtype.kind:
-        return by_real_columns(lambda columns: apply_coboundary(sheaf, columns), x)
+        return linalg.by_real_columns(lambda columns: apply_coboundary(sheaf, columns), x)
     x, y = x.astype(dtype, copy=False), np.empty(shape, dtype)
     arrays, (lanes, blocks) = without_loops(sheaf), _specialization(sheaf, y)
-    run_ranges(
+    threads.run_ranges(
         lambda lo, hi: kernels.apply_coboundary(lo, hi, arrays, lanes, blocks, x, y),
         sheaf.edge_offsets,
         cumulative=True,
@@ -95,7 +86,7 @@ def apply_laplacian(
     arrays = without_loops(sheaf) if arrays is None else arrays
     dtype, h = np.result_type(sheaf.dtype, x.dtype), x.shape[1]
     if x.size and dtype.kind != sheaf.dtype.kind:
-        return by_real_columns(lambda columns: apply_laplacian(sheaf, columns, arrays), x)
+        return linalg.by_real_columns(lambda columns: apply_laplacian(sheaf, columns, arrays), x)
     out = np.zeros(x.shape, dtype)
     if x.size == 0:
         return out
@@ -107,7 +98,7 @@ def apply_laplacian(
         kernels.apply_laplacian_column(arrays, stalk, x.reshape(-1), out.reshape(-1))
         return out
     lanes, blocks = _specialization(sheaf, out)
-    run_ranges(
+    threads.run_ranges(
         lambda lo, hi: kernels.apply_laplacian(lo, hi, arrays, lanes, blocks, x, out),
         np.full(h // len(lanes), len(lanes) * float(len(sheaf.tail_data))),
         serial_below=SERIAL_BELOW,
@@ -122,12 +113,12 @@ def without_loops(sheaf: CellularSheaf) -> SheafArrays:
     if len(loops) == 0:
         return f
     lengths = f.edge_dims[loops] * f.vertex_dims[f.edges[loops, 0]]
-    head = ranges(f.head_offsets[loops], lengths)
+    head = ragged.ranges(f.head_offsets[loops], lengths)
     tail_data, head_data = f.tail_data.copy(), f.head_data.copy()
-    tail_data[ranges(f.tail_offsets[loops], lengths)] -= head_data[head]
+    tail_data[ragged.ranges(f.tail_offsets[loops], lengths)] -= head_data[head]
     head_data[head] = 0
     # read-only as in ``f``: numba would compile the kernels again for writable arrays
-    return f._replace(tail_data=read_only(tail_data), head_data=read_only(head_data))
+    return f._replace(tail_data=ragged.read_only(tail_data), head_data=ragged.read_only(head_data))
 
 
 def _compiled_shape(sheaf: CellularSheaf) -> tuple[int, int] | None:
@@ -166,7 +157,7 @@ def edge_energy(sheaf: CellularSheaf, x: CochainLike) -> np.ndarray:
     >>> sc.edge_energy(sc.CellularSheaf.constant([[0, 1], [1, 2]]), [0.0, 1.0, 3.0])
     array([1., 4.])
     """
-    x = cochain(check_sheaf(sheaf), x)
+    x = checks.cochain(check_sheaf(sheaf), x)
     y = apply_coboundary(sheaf, as_columns(x))
     out = np.empty((sheaf.n_edges, y.shape[1]), y.real.dtype)
     kernels.sum_products(sheaf.edge_offsets, y, y, out)
@@ -232,7 +223,7 @@ class LaplacianOperator(LinearOperator):
 
     def _matmat(self, x: np.ndarray) -> np.ndarray:
         kind = np.result_type(x.dtype, self.dtype) if x.dtype.kind in "biufc" else x.dtype
-        if kind.type not in SCALARS:
+        if kind.type not in checks.SCALARS:
             raise TypeError(
                 f"`x` must hold numbers in single or double precision, got dtype {x.dtype}"
             )

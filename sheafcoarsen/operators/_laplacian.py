@@ -8,7 +8,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels import operators as assembly
-from sheafcoarsen._support import choice, offsets, read_only, run_ranges, tables
+from sheafcoarsen._support import checks, ragged, tables, threads
 from sheafcoarsen.sheaf import CellularSheaf, Topology, check_same_topology, check_sheaf, same_array
 
 SERIAL_BELOW = 200_000.0
@@ -40,7 +40,7 @@ def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
     codes = np.empty(n + 2 * m, index_dtype(4 * m))
     row_ptr = np.empty(n + 1, np.int64)
     if assembly.canonical_entries(edges, row_ptr, np.zeros(n, np.int64), columns, codes):
-        return assembly.BlockPattern(row_ptr, codes, row_ptr, read_only(columns))
+        return assembly.BlockPattern(row_ptr, codes, row_ptr, ragged.read_only(columns))
     by_row, by_column = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
     half_edges = np.empty((2, 2 * m), index_dtype(2 * m))
     count = assembly.sort_half_edges(edges, by_row, by_column, half_edges[0], half_edges[1])
@@ -50,7 +50,7 @@ def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
     )
     if blocks == n + count:
         block_ptr = row_ptr
-    columns = read_only(columns[:blocks])
+    columns = ragged.read_only(columns[:blocks])
     return assembly.BlockPattern(row_ptr, codes[: n + count], block_ptr, columns)
 
 
@@ -93,7 +93,7 @@ class LaplacianPattern:
 
     def __init__(self, sheaf: CellularSheaf, format: Format = "csr") -> None:
         check_sheaf(sheaf)
-        self.format = choice("format", format, get_args(Format))
+        self.format = checks.choice("format", format, get_args(Format))
         dims = sheaf.vertex_dims
         one_size = len(dims) > 0 and bool((dims == dims[0]).all())
         if format == "bsr" and not (one_size and dims[0]):
@@ -110,7 +110,7 @@ class LaplacianPattern:
         self._row_starts = blocks.block_ptr * int(dims.max(initial=0)) ** 2  # of vertices, in L
         if not one_size and len(dims):
             widths = np.add.reduceat(dims[blocks.columns], blocks.block_ptr[:-1])
-            self._row_starts = offsets(widths * dims)
+            self._row_starts = ragged.offsets(widths * dims)
         self._nnz = int(self._row_starts[-1])
         self.shape = (sheaf.dim_c0, sheaf.dim_c0)
         one_map_shape = sheaf.n_edges == 0 or sheaf.map_shape is not None
@@ -126,7 +126,7 @@ class LaplacianPattern:
             indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(self._nnz, itype)
             indptr[-1] = self._nnz
             arrays, starts = sheaf.arrays, self._row_starts
-            run_ranges(
+            threads.run_ranges(
                 lambda lo, hi: assembly.scalar_pattern(
                     lo, hi, arrays, blocks, starts, indptr, indices
                 ),
@@ -134,7 +134,7 @@ class LaplacianPattern:
                 cumulative=True,
                 serial_below=SERIAL_BELOW,
             )
-        self.indices, self.indptr = read_only(indices), read_only(indptr)
+        self.indices, self.indptr = ragged.read_only(indices), ragged.read_only(indptr)
 
     def fill(
         self,
@@ -213,7 +213,7 @@ class LaplacianPattern:
             else:
                 assembly.fill(lo, hi, arrays, blocks, starts, bsr, data)
 
-        run_ranges(write, starts, cumulative=True, serial_below=SERIAL_BELOW)
+        threads.run_ranges(write, starts, cumulative=True, serial_below=SERIAL_BELOW)
         if out is not None:
             return out
         if self.format == "bsr":

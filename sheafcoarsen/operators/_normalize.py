@@ -9,19 +9,7 @@ from typing import Literal, TypeAlias, get_args
 import numpy as np
 
 from sheafcoarsen._kernels import operators as kernels
-from sheafcoarsen._support import (
-    EPS,
-    blocks,
-    choice,
-    eps_of,
-    offsets,
-    ranges,
-    real_number,
-    run_ranges,
-    scaled_norms,
-    single_threaded_blas,
-    zero_level,
-)
+from sheafcoarsen._support import EPS, checks, linalg, ragged, threads
 from sheafcoarsen.exceptions import SingularDegreeWarning
 from sheafcoarsen.operators._laplacian import SERIAL_BELOW
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
@@ -73,18 +61,18 @@ def normalized(
 ) -> CellularSheaf:
     """Return the result of ``normalize``, with a given ``stacklevel`` of warnings."""
     check_sheaf(sheaf)
-    choice("singular", singular, get_args(Singular))
-    if not 0 < real_number("eps", eps) < np.inf:
+    checks.choice("singular", singular, get_args(Singular))
+    if not 0 < checks.real_number("eps", eps) < np.inf:
         raise ValueError(f"`eps` must be positive and finite, got {eps!r}")
     # always in double precision: in single precision a shift of 1e-8 would be lost
     starts, factors = degree_factors(sheaf)
     sizes = loop_norms(sheaf, np.arange(sheaf.n_vertices), sheaf.n_vertices)
-    machine_eps = eps_of(sheaf.dtype)
+    machine_eps = linalg.eps_of(sheaf.dtype)
     decomposed = []
     for d in np.unique(sheaf.vertex_dims[sheaf.vertex_dims > 0]).tolist():  # batches by dimension
         vertices = np.flatnonzero(sheaf.vertex_dims == d)
-        where = ranges(starts[vertices], np.full(len(vertices), d * d))
-        with single_threaded_blas():
+        where = ragged.ranges(starts[vertices], np.full(len(vertices), d * d))
+        with threads.single_threaded_blas():
             _, sigma, adjoint = np.linalg.svd(factors[where].reshape(-1, d, d))
         decomposed.append((vertices, where, sigma, adjoint))
     root_shift = 1.0 if singular == "augment" else 0.0
@@ -97,9 +85,11 @@ def normalized(
     singular_at = []
     for vertices, where, sigma, adjoint in decomposed:
         against = np.maximum(sigma[:, 0], sizes[vertices])[:, None]
-        zero = sigma <= zero_level(sigma.shape[1], machine_eps, against)
+        zero = sigma <= linalg.zero_level(sigma.shape[1], machine_eps, against)
         if root_shift > 0:  # shift zeros unless D + shift rounds to D
-            zero &= root_shift <= np.sqrt(zero_level(sigma.shape[1], EPS, 1.0)) * sigma[:, :1]
+            zero &= (
+                root_shift <= np.sqrt(linalg.zero_level(sigma.shape[1], EPS, 1.0)) * sigma[:, :1]
+            )
         inverse = np.where(zero, 0, 1 / np.where(zero, 1, np.hypot(sigma, root_shift)))
         roots[where] = (adjoint.conj().swapaxes(1, 2) @ (inverse[:, :, None] * adjoint)).reshape(-1)
         singular_at.append(vertices[zero.any(axis=1)])
@@ -123,7 +113,10 @@ def change_stalks(sheaf: CellularSheaf, W: np.ndarray) -> CellularSheaf:
     Its Laplacian is W* L W.
     """
     f, data = sheaf.arrays, (np.empty_like(sheaf.tail_data), np.empty_like(sheaf.head_data))
-    ends, bases = (f.tail_offsets, f.head_offsets), (offsets(f.vertex_dims**2), f.vertex_dims, W)
+    ends, bases = (
+        (f.tail_offsets, f.head_offsets),
+        (ragged.offsets(f.vertex_dims**2), f.vertex_dims, W),
+    )
     kernels.multiply_maps(0, sheaf.n_edges, f, bases, ends, data)
     return trusted_sheaf(
         sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, *data, sheaf.vertex_labels
@@ -137,13 +130,13 @@ def degree_factors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
     largest; from D_v they would be accurate to sqrt(eps). Factors are in double precision.
     """
     n, m = sheaf.n_vertices, sheaf.n_edges
-    starts = offsets(sheaf.vertex_dims**2)
+    starts = ragged.offsets(sheaf.vertex_dims**2)
     by_row, by_column = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
     unsorted, half_edges = np.empty((2, 2 * m), np.int64)
     kernels.sort_half_edges(sheaf.edges, by_row, by_column, unsorted, half_edges)
     half_ptr = np.append(0, by_row[:n])
     factors = np.empty(int(starts[-1]), np.result_type(sheaf.dtype, np.float64))
-    run_ranges(
+    threads.run_ranges(
         lambda lo, hi: kernels.stacked_factors(
             lo, hi, sheaf.arrays, half_ptr, half_edges, starts, factors
         ),
@@ -162,6 +155,6 @@ def loop_norms(sheaf: CellularSheaf, groups: np.ndarray, count: int) -> np.ndarr
     maps = (sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets)
     for data, starts in maps:
         which = np.repeat(np.arange(len(loops)), starts[loops + 1] - starts[loops])
-        norm = scaled_norms(np.abs(blocks(data, starts, loops)), which, len(loops))
+        norm = linalg.scaled_norms(np.abs(ragged.blocks(data, starts, loops)), which, len(loops))
         np.maximum.at(norms, groups[sheaf.edges[loops, 0]], norm)
     return norms

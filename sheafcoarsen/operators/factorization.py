@@ -15,7 +15,7 @@ from sheafcoarsen._kernels.operators import (
     order_chains,
     solve_factored,
 )
-from sheafcoarsen._support import by_real_columns, interruptible, offsets, ranges
+from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.operators._coboundary import as_columns
 
 DEGREE_ABOVE = 100
@@ -83,13 +83,13 @@ def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:
     n, most = len(widths), min(most, 2.0**62)  # the kernel counts in 64 bits
     rows = np.repeat(np.arange(n), np.diff(Q.indptr))
     other = Q.indices != rows
-    indptr = offsets(np.bincount(rows[other], minlength=n))
+    indptr = ragged.offsets(np.bincount(rows[other], minlength=n))
     indices = Q.indices[other].astype(np.int64)
     first, degrees, neighbors = np.empty(n, np.int64), np.diff(indptr), indices.copy()
     first = first[: order_chains(indptr, neighbors, degrees, first)]
     core_vertices = np.flatnonzero(degrees >= 0)
     number, degrees = np.cumsum(degrees >= 0) - 1, degrees[core_vertices]
-    core = offsets(degrees), number[neighbors[ranges(indptr[core_vertices], degrees)]]
+    core = ragged.offsets(degrees), number[neighbors[ragged.ranges(indptr[core_vertices], degrees)]]
 
     def counted(vertices: np.ndarray, limit: float) -> Order:
         order = np.concatenate([first, core_vertices[vertices]])
@@ -104,7 +104,7 @@ def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:
     best = counted(nested_dissection(*core), max(most, limit))
     if DEGREE_ABOVE * n < best.operations <= limit:
         best = min(best, counted(_minimum_degree(*core), most), key=lambda each: each.operations)
-    return best._replace(rows=ranges(starts[best.rows], widths[best.rows]))
+    return best._replace(rows=ragged.ranges(starts[best.rows], widths[best.rows]))
 
 
 def quotient(A: scipy.sparse.csr_array) -> tuple[np.ndarray, scipy.sparse.csr_array]:
@@ -203,7 +203,7 @@ class Factors:
         # SuperLU's default panel size, 20, takes 25 % less time on 3-D grids, which need at least
         # 7e4 operations per row, but 10 to 40 % longer on pose graphs
         few = order is not None and order.operations <= 2e4 * n
-        rows, self._lower, self._upper = interruptible(
+        rows, self._lower, self._upper = threads.interruptible(
             _factored,
             scipy.sparse.csc_array(shifted),
             permc_spec="MMD_AT_PLUS_A" if order is None else "NATURAL",
@@ -215,7 +215,7 @@ class Factors:
     def solve(self, b: np.ndarray) -> np.ndarray:
         """Return (A + shift I)^{-1} b for one right-hand side or several columns."""
         if b.dtype.kind == "c" and self.pivots.dtype.kind != "c":
-            return by_real_columns(self.solve, b)
+            return linalg.by_real_columns(self.solve, b)
         y = np.ascontiguousarray(b[self._rows], np.result_type(b, self.pivots))
         if JIT_IS_OFF and len(y) > 50:  # as plain Python, the kernel would take minutes
             x = np.empty_like(y)

@@ -11,18 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import (
-    ReadOnly,
-    csr_matrix,
-    first_true,
-    integer_array,
-    item_index,
-    items,
-    offsets,
-    read_only,
-    tables,
-    vertex_count,
-)
+from sheafcoarsen._support import ReadOnly, checks, ragged, tables
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -51,8 +40,8 @@ class Partition(ReadOnly):
             "numpy.unique(labels, return_inverse=True)[1] converts names to integers, "
             "Partition.from_clusters takes the vertices of each cluster"
         )
-        labels = integer_array("labels", labels, names=remedy)
-        if (v := first_true(labels < 0)) is not None:
+        labels = checks.integer_array("labels", labels, names=remedy)
+        if (v := checks.first_true(labels < 0)) is not None:
             raise ValueError(f"`labels` must not be negative, got {labels[v]} for vertex {v}")
         highest = int(labels.max(initial=-1))
         if highest >= len(labels):
@@ -61,13 +50,15 @@ class Partition(ReadOnly):
                 f"`labels` must be 0 .. K-1 without gaps: vertex {v} has label {highest}, "
                 f"but there are only {len(labels)} vertices"
             )
-        if (empty := first_true(np.bincount(labels, minlength=highest + 1) == 0)) is not None:
+        if (
+            empty := checks.first_true(np.bincount(labels, minlength=highest + 1) == 0)
+        ) is not None:
             raise ValueError(
                 f"`labels` must be 0 .. K-1 without gaps: no vertex has label {empty}, but the "
                 f"highest is {highest}; numpy.unique(labels, return_inverse=True)[1] renumbers "
                 "them"
             )
-        object.__setattr__(self, "labels", read_only(labels))
+        object.__setattr__(self, "labels", ragged.read_only(labels))
 
     @classmethod
     def from_clusters(cls, clusters: Sequence[Sequence[int] | np.ndarray]) -> Partition:
@@ -99,7 +90,7 @@ class Partition(ReadOnly):
         if isinstance(clusters, dict):
             raise TypeError("`clusters` must be a sequence of clusters, got dict")
         members = []
-        for a, c in enumerate(items("clusters", clusters, "clusters")):
+        for a, c in enumerate(checks.items("clusters", clusters, "clusters")):
             if not isinstance(c, Iterable):
                 raise TypeError(
                     f"`clusters[{a}]` must be a sequence of vertices, got {type(c).__name__}"
@@ -110,19 +101,19 @@ class Partition(ReadOnly):
                     f"`clusters[{a}]` must hold vertex indices 0 .. n-1, got names: "
                     "F.vertices_of(names) converts them"
                 )
-            members.append(integer_array(f"clusters[{a}]", listed))
+            members.append(checks.integer_array(f"clusters[{a}]", listed))
         for a, c in enumerate(members):
             if len(c) == 0:
                 raise ValueError(f"`clusters[{a}]` is empty; every cluster needs a vertex")
         vertices = np.concatenate(members) if members else np.zeros(0, dtype=np.int64)
         which = np.repeat(np.arange(len(members)), [len(c) for c in members])
         n = len(vertices)
-        if (i := first_true((vertices < 0) | (vertices >= n))) is not None:
+        if (i := checks.first_true((vertices < 0) | (vertices >= n))) is not None:
             raise ValueError(
                 f"`clusters[{which[i]}]` holds vertex {vertices[i]}, but the clusters hold {n} "
                 f"vertices in all, which must be 0 .. {n - 1}, each once"
             )
-        if (v := first_true(np.bincount(vertices, minlength=n) > 1)) is not None:
+        if (v := checks.first_true(np.bincount(vertices, minlength=n) > 1)) is not None:
             places = which[vertices == v]
             raise ValueError(
                 f"`clusters` hold vertex {v} more than once: in clusters {places.tolist()}"
@@ -162,24 +153,26 @@ class Partition(ReadOnly):
             raise TypeError(f"`S` must hold zeros and ones, got dtype {matrix.dtype}")
         if matrix.ndim != 2:
             raise ValueError(f"`S` must be N x K, got shape {matrix.shape}")
-        vertex_count("S", max(matrix.shape))
+        checks.vertex_count("S", max(matrix.shape))
         if scipy.sparse.issparse(matrix):
-            matrix = csr_matrix("S", matrix)
+            matrix = checks.csr_matrix("S", matrix)
         matrix = scipy.sparse.coo_array(matrix.astype(np.float64))
         matrix.sum_duplicates()
         matrix.eliminate_zeros()
         rows, columns = matrix.coords
-        if (i := first_true(matrix.data != 1)) is not None:
+        if (i := checks.first_true(matrix.data != 1)) is not None:
             raise ValueError(
                 "`S` must be a hard assignment of zeros and ones, "
                 f"got {matrix.data[i]} at ({rows[i]}, {columns[i]})"
             )
         ones = np.bincount(rows, minlength=matrix.shape[0])
-        if (bad := first_true(ones != 1)) is not None:
+        if (bad := checks.first_true(ones != 1)) is not None:
             raise ValueError(f"`S` must have a single 1 in each row, got {ones[bad]} in row {bad}")
         labels = np.empty(matrix.shape[0], dtype=np.int64)
         labels[rows] = columns
-        if (empty := first_true(np.bincount(labels, minlength=matrix.shape[1]) == 0)) is not None:
+        if (
+            empty := checks.first_true(np.bincount(labels, minlength=matrix.shape[1]) == 0)
+        ) is not None:
             raise ValueError(f"`S` must have a 1 in each column, got none in column {empty}")
         return cls(labels)
 
@@ -196,17 +189,19 @@ class Partition(ReadOnly):
     @cached_property
     def sizes(self) -> np.ndarray:
         """Number of vertices in each cluster, shape (K,)."""
-        return read_only(np.bincount(self.labels, minlength=self.n_clusters).astype(np.int64))
+        return ragged.read_only(
+            np.bincount(self.labels, minlength=self.n_clusters).astype(np.int64)
+        )
 
     @cached_property
     def cluster_offsets(self) -> np.ndarray:
         """Offset of each cluster in ``members``, shape (K + 1,)."""
-        return read_only(offsets(self.sizes))
+        return ragged.read_only(ragged.offsets(self.sizes))
 
     @cached_property
     def members(self) -> np.ndarray:
         """Vertices sorted by cluster, and ascending within each cluster, shape (n,)."""
-        return read_only(np.argsort(self.labels, kind="stable").astype(np.int64))
+        return ragged.read_only(np.argsort(self.labels, kind="stable").astype(np.int64))
 
     def cluster(self, a: int) -> np.ndarray:
         """Return the vertices of cluster ``a``, ascending.
@@ -233,7 +228,7 @@ class Partition(ReadOnly):
         """
         if isinstance(a, bool) or not isinstance(a, int | np.integer):
             raise TypeError(f"`a` must be an integer, the index of a cluster, got {a!r}")
-        a = item_index("cluster", a, self.n_clusters)
+        a = checks.item_index("cluster", a, self.n_clusters)
         return self.members[self.cluster_offsets[a] : self.cluster_offsets[a + 1]]
 
     def assignment_matrix(self) -> scipy.sparse.csr_array:

@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from sheafcoarsen._support import Seed, bar, choice, flag, whole_number
+from sheafcoarsen._support import Seed, checks, threads
 from sheafcoarsen.partition._partition import Partition
 from sheafcoarsen.partition.links import HEAVIEST, Links, grouped_sums, is_plain, links_of
 from sheafcoarsen.partition.methods import (
@@ -146,12 +146,12 @@ def find_clusters(
     progress: bool = False,
 ) -> tuple[Links, np.ndarray]:
     """Return the links and the labels that `select` computes, without its warning."""
-    choice("method", method, METHODS)
-    choice("weights", weights, get_args(Weights))
-    flag("progress", progress)
-    n_clusters = whole_number("n_clusters", n_clusters)
-    rng = np.random.default_rng(whole_number("seed", seed, at_least=0))
-    with bar(3, "select", progress) as shown:
+    checks.choice("method", method, METHODS)
+    checks.choice("weights", weights, get_args(Weights))
+    checks.flag("progress", progress)
+    n_clusters = checks.whole_number("n_clusters", n_clusters)
+    rng = np.random.default_rng(checks.whole_number("seed", seed, at_least=0))
+    with threads.bar(3, "select", progress) as shown:
         links = links_of(F_or_graph, weights)
         n = len(links.sizes)
         if n == 0:

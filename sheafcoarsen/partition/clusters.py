@@ -4,7 +4,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._support import offsets, read_only
+from sheafcoarsen._support import ragged
 from sheafcoarsen.partition._partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
@@ -49,9 +49,9 @@ class Clusters(NamedTuple):
         """Return the index structure with its half-edges, which principal operators need."""
         halves = np.concatenate([2 * self.crossing_edges, 2 * self.crossing_edges + 1])
         cluster = self.labels[sheaf.edges[halves >> 1, halves & 1]]
-        starts = offsets(np.bincount(cluster, minlength=self.n_clusters))
+        starts = ragged.offsets(np.bincount(cluster, minlength=self.n_clusters))
         halves = halves[np.argsort(cluster, kind="stable")]
-        return self._replace(half_edges=read_only(halves), half_ptr=read_only(starts))
+        return self._replace(half_edges=ragged.read_only(halves), half_ptr=ragged.read_only(starts))
 
 
 def check_partition(sheaf: CellularSheaf, partition: Partition, name: str = "P") -> None:
@@ -72,14 +72,14 @@ def check_partition(sheaf: CellularSheaf, partition: Partition, name: str = "P")
 def clusters_of(sheaf: CellularSheaf, partition: Partition) -> Clusters:
     """Return the index structure of a sheaf and a checked partition."""
     labels, members, K = partition.labels, partition.members, partition.n_clusters
-    at = offsets(sheaf.vertex_dims[members])
+    at = ragged.offsets(sheaf.vertex_dims[members])
     first = at[partition.cluster_offsets]
     dims, local = np.diff(first), np.empty(sheaf.n_vertices, np.int64)
     local[members] = at[:-1] - first[labels[members]]
     ends = labels[sheaf.edges].T
     a, b = np.minimum(*ends), np.maximum(*ends)
     inner, crossing = np.flatnonzero(a == b), np.flatnonzero(a != b)
-    internal_ptr = offsets(np.bincount(a[inner], minlength=K))
+    internal_ptr = ragged.offsets(np.bincount(a[inner], minlength=K))
     internal_edges = inner[np.argsort(a[inner], kind="stable")]
     keys = a[crossing] * K + b[crossing]
     order = np.argsort(keys, kind="stable")
@@ -89,5 +89,5 @@ def clusters_of(sheaf: CellularSheaf, partition: Partition) -> Clusters:
     pair_ptr = np.append(begins, len(keys))
     edges = internal_edges, internal_ptr, crossing[order], pair_ptr, pairs
     halves = np.zeros(0, np.int64), np.zeros(K + 1, np.int64)
-    arrays = (read_only(array) for array in (local, dims, *edges, *halves))
+    arrays = (ragged.read_only(array) for array in (local, dims, *edges, *halves))
     return Clusters(labels, members, partition.cluster_offsets, *arrays)

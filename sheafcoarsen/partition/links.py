@@ -6,7 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels import partition as kernels
-from sheafcoarsen._support import read_only
+from sheafcoarsen._support import ragged
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, edge_weights, graph_arrays
 
 LIGHTEST, HEAVIEST = 1 / 3, 1.35
@@ -64,7 +64,7 @@ def links_of(F_or_graph: Any, weights: str) -> Links:
                 f'{type(F_or_graph).__name__}: pass a CellularSheaf, or use weights="graph"'
             )
         arrays = graph_arrays(F_or_graph)
-        edges = read_only(arrays.edges)
+        edges = ragged.read_only(arrays.edges)
         sizes = np.ones(arrays.n_vertices, dtype=np.int64)
         values = edge_weights(arrays, "weight").astype(np.float64)
     return neighbour_lists(edges, values, sizes)

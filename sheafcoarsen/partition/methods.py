@@ -15,13 +15,7 @@ import scipy.sparse.linalg
 from scipy.cluster.vq import kmeans2
 
 from sheafcoarsen._kernels import partition as kernels
-from sheafcoarsen._support import (
-    EPS,
-    eigenvectors,
-    optional_module,
-    read_only,
-    single_threaded_blas,
-)
+from sheafcoarsen._support import EPS, checks, linalg, ragged, threads
 from sheafcoarsen.exceptions import SmallComponentsWarning
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.partition.links import (
@@ -107,7 +101,7 @@ def grouped(level: Links, groups: np.ndarray) -> Links:
     vertices = level.vertices()
     upper = vertices < level.ends
     ends = [groups[vertices[upper]], groups[level.ends[upper]]]
-    edges = read_only(np.stack(ends, axis=1).astype(np.int64))
+    edges = ragged.read_only(np.stack(ends, axis=1).astype(np.int64))
     return neighbour_lists(edges, level.weights[upper], grouped_sums(groups, level.sizes))
 
 
@@ -139,7 +133,7 @@ def refine(links: Links, labels: np.ndarray, n_clusters: int) -> None:
 
 def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
     """Return labels from METIS's recursive bisection; parts may be empty or disconnected."""
-    pymetis = optional_module(
+    pymetis = checks.optional_module(
         "pymetis", 'method "metis" needs the package pymetis: pip install sheafcoarsen[metis]'
     )
     starts = links.starts.astype(np.int32)
@@ -209,7 +203,7 @@ def _k_means(rows: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
     """Return labels by k-means, the best of up to 8 starts, as one often ends far from the best."""
     best, labels = np.inf, np.zeros(len(rows), np.int32)
     # with fewer than k distinct rows, distances are 0; repair_labels handles empty clusters
-    with single_threaded_blas(), warnings.catch_warnings(), np.errstate(invalid="ignore"):
+    with threads.single_threaded_blas(), warnings.catch_warnings(), np.errstate(invalid="ignore"):
         warnings.filterwarnings("ignore", "One of the clusters is empty")
         for _ in range(int(np.clip(1e8 / (rows.size * k), 1, 8))):  # one start of large problems
             centers, found = kmeans2(rows, k, iter=30, minit="++", seed=rng)
@@ -259,8 +253,8 @@ def _leading_eigenvectors(
     """
     n = matrix.shape[0]
     if n <= 1000:  # faster than Lanczos
-        with single_threaded_blas():
-            return eigenvectors(matrix.toarray(), n - k, n - 1)
+        with threads.single_threaded_blas():
+            return linalg.eigenvectors(matrix.toarray(), n - k, n - 1)
     v0 = rng.standard_normal(n)
     try:
         return scipy.sparse.linalg.eigsh(matrix, k, which="LA", v0=v0, tol=1e-6, maxiter=100)[1]

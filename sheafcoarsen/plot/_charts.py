@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sheafcoarsen._support import counted, eps_of
+from sheafcoarsen._support import linalg, tables
 from sheafcoarsen.coarsening import Coarsening, EnergyLedger, check_coarsening
 from sheafcoarsen.hierarchy import Hierarchy, HierarchyLedger
 from sheafcoarsen.operators import count_nonzeros
@@ -96,7 +96,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
         draw.tick_whole_numbers(ax)
         ax.set_xlim(-0.6, max(K, 1) - 0.4)
     if K <= NUMBERED:
-        near = np.sqrt(eps_of(C.fine.dtype)) * modes.operator_norms[cluster]
+        near = np.sqrt(linalg.eps_of(C.fine.dtype)) * modes.operator_norms[cluster]
         # write multiplicities next to coinciding eigenvalues, which ascend in each cluster
         begins = np.append(True, (np.diff(at) != 0) | (np.diff(kept) > near[1:]))[: len(at)]
         first = np.flatnonzero(begins)
@@ -265,7 +265,7 @@ def hierarchy(H: Hierarchy, *, ax: Axes | None = None) -> Axes:
     ax.set_xlim(-0.4, max(len(levels) - 0.6, 0.4))
     ax.set_xlabel("sheaf: level i leads from sheaf i to sheaf i + 1")
     ax.set_ylabel("count")
-    draw.title(ax, f"hierarchy: {counted(len(H), 'level')}")
+    draw.title(ax, f"hierarchy: {tables.counted(len(H), 'level')}")
     draw.legend(ax)
     return ax
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sheafcoarsen._support import Vertices, counted, vertex_indices
+from sheafcoarsen._support import Vertices, labels, tables
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.plot import draw, positions
@@ -107,7 +107,7 @@ def partition(
     ['fine graph', 'coarse graph']
     """
     check_coarsening(C)
-    chosen = None if names is None else vertex_indices("names", names, C.fine)
+    chosen = None if names is None else labels.vertex_indices("names", names, C.fine)
     places = positions.places_of(C, pos, faces, view, up)
     ax, left, right, panel_area = _two_panels(ax, places.fine, 1.4)
     K = C.partition.n_clusters
@@ -200,7 +200,7 @@ def elimination(
     """
     draw.check_kind("K", K, Elimination)
     F, G = K.fine, K.sheaf
-    chosen = None if names is None else vertex_indices("names", names, F)
+    chosen = None if names is None else labels.vertex_indices("names", names, F)
     places, _ = positions.flat_places(F, pos, positions.view_from(view, up))
     remaining_places = places[K.kept]
     ax, left, right, panel_area = _two_panels(ax, places, 1.0)
@@ -210,7 +210,7 @@ def elimination(
     edges, remaining = (H.edges[H.edges[:, 0] != H.edges[:, 1]] for H in (F, G))
     notes = _draw_edges(left, "edges", places, edges, colors="0.75", linewidths=0.8)
     if len(edges) < F.n_edges:
-        notes.append(f"{counted(F.n_edges - len(edges), 'loop')} not drawn")
+        notes.append(f"{tables.counted(F.n_edges - len(edges), 'loop')} not drawn")
     disc: dict = {"s": 0.5 * smaller, "c": "0.6", "linewidths": 0, "edgecolors": "0.15"}
     handles = [draw.marks(left, "eliminated", places[K.eliminated], **disc)]
     disc |= {"s": size, "c": "0.1"}
@@ -226,7 +226,7 @@ def elimination(
         return [kept, rings]
 
     handles += mark_kept(left)
-    total = counted(F.n_vertices, "vertex", "vertices")
+    total = tables.counted(F.n_vertices, "vertex", "vertices")
     _finish(left, f"{total}, {len(K.eliminated):,} eliminated", handles, notes)
     # one number for each pair of vertices; an edge is new if it joins no former neighbours
     before, after = (np.sort(e, axis=1) @ [F.n_vertices, 1] for e in (F.edges, K.kept[remaining]))
@@ -238,12 +238,15 @@ def elimination(
     label = "edges through eliminated vertices"
     notes += _draw_edges(right, label, remaining_places, remaining[new], **style)
     handles = [*right.collections, *mark_kept(right)]
-    words = [counted(G.n_vertices, "vertex", "vertices"), counted(len(remaining), "edge")]
+    words = [
+        tables.counted(G.n_vertices, "vertex", "vertices"),
+        tables.counted(len(remaining), "edge"),
+    ]
     at = remaining_places[G.edges[G.edges[:, 0] == G.edges[:, 1], 0]]
     if len(at):
         rings: dict = {"facecolors": "none", "edgecolors": "0.1", "linewidths": 0.8, "zorder": 2}
         handles.append(draw.marks(right, "loops", at, s=4 * size, **rings))
-        words.append(counted(len(at), "loop"))
+        words.append(tables.counted(len(at), "loop"))
     _finish(right, ", ".join(words), handles, notes)
     draw.frame(left, places)
     draw.frame(right, places)
@@ -307,7 +310,9 @@ def _draw_fine(
 ) -> float:
     """Draw the fine graph and return the radius of its vertices in points."""
     F, labels, n = C.fine, C.partition.labels, C.fine.n_vertices
-    counts = f"{counted(n, 'vertex', 'vertices')} in {counted(len(colors), 'cluster')}"
+    counts = (
+        f"{tables.counted(n, 'vertex', 'vertices')} in {tables.counted(len(colors), 'cluster')}"
+    )
     draw.title(ax, f"fine graph: {counts}", 11)
     proper = F.edges[:, 0] != F.edges[:, 1]
     area = 0.0
@@ -326,7 +331,7 @@ def _draw_fine(
         draw.marks(ax, "vertices", places.fine[shown], c=colors[labels[shown]], **style)
     loops = F.n_edges - int(proper.sum())
     if loops:
-        what += f"; {counted(loops, 'loop')} not drawn"
+        what += f"; {tables.counted(loops, 'loop')} not drawn"
     text = f"places {places.how}\n{what}"
     if panel_area <= NARROW:
         text = text.replace(" from", "\nfrom").replace(", ", ",\n")
@@ -445,11 +450,11 @@ def _draw_coarse(
         style = disc | {"markeredgecolor": "0.15", "markeredgewidth": 0.5}
         style |= {"color": "0.5" if d else "1.0", "markersize": 12 * max(np.sqrt(d / largest), 0.2)}
         handles.append(Line2D([], [], label=f"vertex stalk dim {d}", **style))
-    counts = f"{counted(K, 'vertex', 'vertices')}, {counted(crossing, 'edge')}"
-    draw.title(ax, f"coarse graph: {counts}, {counted(n_loops, 'loop')}", 11)
+    counts = f"{tables.counted(K, 'vertex', 'vertices')}, {tables.counted(crossing, 'edge')}"
+    draw.title(ax, f"coarse graph: {counts}, {tables.counted(n_loops, 'loop')}", 11)
     hidden = K - int(shown.sum())
     if hidden:
-        notes.append(f"{counted(hidden, 'hidden vertex', 'hidden vertices')}")
+        notes.append(f"{tables.counted(hidden, 'hidden vertex', 'hidden vertices')}")
     elif kept < crossing:
         notes.append(f"the weakest {crossing - kept:,} of {crossing:,} edges")
     size = 10 if panel_area > NARROW else 8

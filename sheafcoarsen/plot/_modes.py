@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sheafcoarsen._support import counted
+from sheafcoarsen._support import tables
 from sheafcoarsen.plot import draw, positions
 from sheafcoarsen.plot._surface import draw_tangents, fill_faces, tangent_vectors
 from sheafcoarsen.plot.positions import Scene, UpAxis
@@ -114,8 +114,8 @@ def modes(
         how = _draw_mode(panel, E, i, places, order, scene)
         draw.frame(panel, places)
     drawn = "" if count == len(E.values) else f", the first {count} drawn"
-    words = f"{counted(len(E.values), 'lowest mode')}{drawn}, {counted(E.n_zero, 'section')}"
-    draw.title(ax, f"{words}; {how}")
+    modes = tables.counted(len(E.values), "lowest mode")
+    draw.title(ax, f"{modes}{drawn}, {tables.counted(E.n_zero, 'section')}; {how}")
     return ax
 
 

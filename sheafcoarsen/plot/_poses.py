@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sheafcoarsen._support import counted, whole_number
+from sheafcoarsen._support import checks, tables
 from sheafcoarsen.plot import draw
 from sheafcoarsen.plot.draw import DARK, LIGHT
 from sheafcoarsen.plot.positions import vertex_places
@@ -78,7 +78,7 @@ def poses(
     """
     draw.check_kind("S", S, Synchronization, PoseGraph)
     if outliers is not None:
-        outliers = whole_number("outliers", outliers, at_least=0)
+        outliers = checks.whole_number("outliers", outliers, at_least=0)
     edges = S.edges
     places, n, component = _places(S, pos)
     weights = S.weights if isinstance(S, Synchronization) else None
@@ -149,10 +149,10 @@ def poses(
             top = float(limits[2, 1])
             space.set_zticks([top], [f"{top:.3g}"])
     draw.legend(ax)
-    words = [counted(n, "pose"), counted(len(edges), "measurement")]
+    words = [tables.counted(n, "pose"), tables.counted(len(edges), "measurement")]
     words += [f"{len(left_out):,} left out"] if len(left_out) else []
     if count > 1:
-        words.append(f"{counted(count, 'component')}, a frame for each")
+        words.append(f"{tables.counted(count, 'component')}, a frame for each")
     draw.title(ax, ", ".join(words))
     return ax
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sheafcoarsen._support import counted, flag, real_array, surfaces, whole_number
+from sheafcoarsen._support import checks, surfaces, tables
 from sheafcoarsen.gallery import field_indices, tangent_frames
 from sheafcoarsen.plot import draw
 from sheafcoarsen.plot.positions import Scene, UpAxis, scene_of, spread_out, usual_gap
@@ -187,10 +187,10 @@ def field(  # noqa: PLR0913 (options by keyword)
             "draw a field on a point cloud by quiver(*points.T, *arrows.T) of axes with "
             'projection="3d", where arrows[v] = frames[v] @ x_v'
         )
-    power = whole_number("power", power, at_least=1)
-    n_arrows = whole_number("n_arrows", n_arrows, at_least=1)
-    flag("unit", unit)
-    flag("singularities", singularities)
+    power = checks.whole_number("power", power, at_least=1)
+    n_arrows = checks.whole_number("n_arrows", n_arrows, at_least=1)
+    checks.flag("unit", unit)
+    checks.flag("singularities", singularities)
     arrows = tangent_vectors(vectors, scene, frames, power)  # shape (n, power, 3)
     indices = np.zeros(0, int)
     if singularities:
@@ -206,14 +206,14 @@ def field(  # noqa: PLR0913 (options by keyword)
         if ax.name != "3d":
             places = scene.view.project(places)
         label = f"index {'+' if k > 0 else ''}{Fraction(k, power)}: "
-        label += f"{counted(len(marked), 'face')}, {seen.sum()} visible"
+        label += f"{tables.counted(len(marked), 'face')}, {seen.sum()} visible"
         style: dict = {"marker": "o", "c": "#D55E00"} if k > 0 else {"marker": "s", "c": "#56B4E9"}
         style |= {"s": 40, "edgecolors": "black", "linewidths": 0.8, "zorder": 5}
         handles.append(draw.marks(ax, label, places, **style))
     draw.legend_below(ax, handles, 2, fontsize=9, ncols=2)
     what = "arrows" if power == 1 else f"{power} directions"
     hidden = "" if drawn or not arrows.any() else ": the vectors are behind, turn by `view`"
-    draw.title(ax, f"{what} at {drawn:,} of {counted(n, 'vertex', 'vertices')}{hidden}")
+    draw.title(ax, f"{what} at {drawn:,} of {tables.counted(n, 'vertex', 'vertices')}{hidden}")
     return ax
 
 
@@ -232,7 +232,7 @@ def tangent_vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.nda
         return vectors[:, None]
     if frames is None:
         frames = tangent_frames(scene.points, scene.faces)
-    T = real_array("frames", frames, [(n, 3, 2)], f"have shape ({n}, 3, 2)")
+    T = checks.real_array("frames", frames, [(n, 3, 2)], f"have shape ({n}, 3, 2)")
     z = vectors.reshape(n, 2) @ [1, 1j]
     length, angle = np.abs(z), np.angle(z)
     angles = (angle[:, None] + 2 * np.pi * np.arange(power)) / power
@@ -242,11 +242,11 @@ def tangent_vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.nda
 
 def _draw_surface(scene: Scene, values: Any, colorbar: bool, ax: Axes | None) -> Axes:
     """Draw the faces, coloured by numbers, with a colour bar, equal units and no ticks."""
-    flag("colorbar", colorbar)
+    checks.flag("colorbar", colorbar)
     if values is not None:
         n, f = len(scene.points), len(scene.faces)
         what = f"be one number for each of {n} vertices, or of {f} faces"
-        values = real_array("values", values, [(n,), (f,)], what).astype(np.float64)
+        values = checks.real_array("values", values, [(n,), (f,)], what).astype(np.float64)
         cmap, norm = draw.number_colors(values)
         values = values[scene.faces].mean(axis=1) if len(values) == n else values
     reaches = draw.frame_of(scene.flat)[1]

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from scipy.spatial import cKDTree
 
-from sheafcoarsen._support import check_matplotlib
+from sheafcoarsen._support import checks
 from sheafcoarsen.sheaf import CellularSheaf
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def axes_or_new(
     ax: Axes | None, width: float, height: float, projections: Sequence[str] = ("rectilinear",)
 ) -> Axes:
     """Check the projection of given axes and return them, or new ones with the first projection."""
-    check_matplotlib()
+    checks.check_matplotlib()
     if ax is None:
         from matplotlib import pyplot
 

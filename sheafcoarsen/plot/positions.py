@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import connected_components, dijkstra, minimum_spannin
 from scipy.spatial import ConvexHull, cKDTree
 from scipy.spatial.distance import cdist
 
-from sheafcoarsen._support import choice, real_array, real_number, surfaces
+from sheafcoarsen._support import checks, surfaces
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.plot.draw import LINES, MARKERS
 
@@ -35,10 +35,10 @@ class View(NamedTuple):
 
 def view_from(view: Any, up: Any) -> View:
     """Check elevation and azimuth in degrees and the axis that points up; return their view."""
-    choice("up", up, get_args(UpAxis))
+    checks.choice("up", up, get_args(UpAxis))
     if not isinstance(view, tuple | list | np.ndarray) or len(view) != 2:
         raise ValueError(f"`view` must be two angles, elevation and azimuth, got {view!r}")
-    elevation, azimuth = (real_number("view", angle) for angle in view)
+    elevation, azimuth = (checks.real_number("view", angle) for angle in view)
     if not np.isfinite([elevation, azimuth]).all():
         raise ValueError(f"`view` must hold finite angles in degrees, got {view!r}")
     # with a minus sign, the view from below, rotated by half a turn
@@ -165,7 +165,7 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
             return np.zeros((0, 2))
     what = f"hold two or three real coordinates for each of {n} vertices"
     remedy = ": give this vertex a position, such as that of a neighbour, or omit `pos`"
-    return real_array("pos", pos, [(n, 2), (n, 3)], what, remedy).astype(np.float64)
+    return checks.real_array("pos", pos, [(n, 2), (n, 3)], what, remedy).astype(np.float64)
 
 
 def flat_places(F: Any, pos: Any, view: View) -> tuple[np.ndarray, np.ndarray]:

@@ -9,15 +9,7 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import (
-    EPS,
-    RESIDUAL_LIMIT,
-    eps_of,
-    real_array,
-    stacks,
-    tables,
-    zero_energy,
-)
+from sheafcoarsen._support import EPS, checks, linalg, ragged, tables
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.sheaf import edge_subset, unit_sheaf
@@ -94,7 +86,7 @@ class Certificate:
         >>> bool(lower <= 2 - 2**0.5 <= upper)  # the second fine eigenvalue
         True
         """
-        values = real_array("nu", nu, None, "")
+        values = checks.real_array("nu", nu, None, "")
         if (values < -self.rounding).any():
             raise ValueError(
                 f"`nu` must hold eigenvalues of a semidefinite matrix, got {values.min():.6g}: "
@@ -151,12 +143,12 @@ def certificate(C: Coarsening) -> Certificate:
             'local_operator="internal")'
         )
     gap = modes.next_eigenvalues.astype(np.float64)
-    level = zero_energy(C.clusters.dims, C.fine.dtype, modes.operator_norms)
-    eps = eps_of(C.fine.dtype)  # to which the gaps were rounded
+    level = linalg.zero_energy(C.clusters.dims, C.fine.dtype, modes.operator_norms)
+    eps = linalg.eps_of(C.fine.dtype)  # to which the gaps were rounded
     gamma = float(np.maximum(gap * (1 - eps) - level, 0.0).min(initial=np.inf))
     beta = _crossing_norm(C)
     size = float(modes.operator_norms.max(initial=0.0)) + beta * beta  # upper bound on norm(L)
-    rounding = RESIDUAL_LIMIT * C.sheaf.dim_c0 * eps * size
+    rounding = linalg.RESIDUAL_LIMIT * C.sheaf.dim_c0 * eps * size
     if gamma == 0:
         return Certificate(0.0, beta, np.inf, np.inf, rounding)
     with np.errstate(over="ignore"):
@@ -184,7 +176,7 @@ def _crossing_norm(C: Coarsening) -> float:
     rows, columns = blocks // X.n_vertices, blocks % X.n_vertices
     shapes = np.stack([X.vertex_dims[rows], X.vertex_dims[columns]], axis=1)
     norms = np.empty(len(blocks))
-    for alike, matrices in stacks(entries, shapes):
+    for alike, matrices in ragged.stacks(entries, shapes):
         norms[alike] = np.linalg.norm(matrices, 2, axis=(1, 2))
     N = scipy.sparse.csr_array((norms, (rows, columns)), shape=(X.n_vertices,) * 2)
     y = np.ones(X.n_vertices)

@@ -11,18 +11,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import (
-    RESIDUAL_LIMIT,
-    ReadOnly,
-    bar,
-    eps_of,
-    flag,
-    inf_norm,
-    read_only,
-    single_threaded_blas,
-    tables,
-    whole_number,
-)
+from sheafcoarsen._support import ReadOnly, checks, linalg, ragged, tables, threads
 from sheafcoarsen.coarsening import Coarsening, check_coarsening, check_isometry, realized
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import coboundary, laplacian
@@ -224,7 +213,7 @@ def spectral_quality(
     >>> abs(Q.relative_errors).round(3), Q.kernel_fine, Q.kernel_coarse
     (array([0.042, 0.   ]), 1, 1)
     """
-    k, progress = whole_number("k", k, at_least=1), flag("progress", progress)
+    k, progress = checks.whole_number("k", k, at_least=1), checks.flag("progress", progress)
     if k > check_coarsening(C).sheaf.dim_c0:
         raise ValueError(
             f"`k` = {k} exceeds the dimension {C.sheaf.dim_c0} of the coarse C^0: use "
@@ -234,9 +223,9 @@ def spectral_quality(
     F, unit = unit_sheaf(C.fine)
     delta = coboundary(F)
     R = C.prolongation.astype(np.result_type(C.prolongation.dtype, delta.dtype))
-    eps = eps_of(C.fine.dtype)
-    steps = bar(2, "spectra", progress)
-    size = float(np.sqrt(inf_norm(laplacian(F))))
+    eps = linalg.eps_of(C.fine.dtype)
+    steps = threads.bar(2, "spectra", progress)
+    size = float(np.sqrt(linalg.inf_norm(laplacian(F))))
     solve = partial(low_pairs, eps=eps, size=size)
     coarse_sheaf = None  # a sheaf whose Laplacian is R* L R up to a factor
     if R.shape[1] > SPARSE_ABOVE:
@@ -268,7 +257,7 @@ def spectral_quality(
         )
 
     values = sigma**2
-    rounding = RESIDUAL_LIMIT * eps * size**2 / values
+    rounding = linalg.RESIDUAL_LIMIT * eps * size**2 / values
     nu = np.full(count, np.inf)
     compared = coarse.sigma[first:][:count]
     nu[: len(compared)] = compared**2
@@ -277,24 +266,24 @@ def spectral_quality(
     angles = np.full(count, np.pi / 2)
     lifted = R @ coarse.vectors[:, first : coarse.end]
     if count and lifted.shape[1]:
-        with single_threaded_blas():
+        with threads.single_threaded_blas():
             between = principal_angles(U, lifted)
         angles[: len(between)] = between
     similarity = np.inf
     if lost <= 0:
         missed = delta @ ((U - R @ (R.conj().T @ U)) / sigma)
-        with single_threaded_blas():
+        with threads.single_threaded_blas():
             similarity = float(np.linalg.norm(missed, 2)) if missed.size else 0.0
     return SpectralQuality(
-        fine=read_only(values * unit * unit),
-        coarse=read_only(nu * unit * unit),
-        relative_errors=read_only(errors),
-        angles=read_only(angles),
+        fine=ragged.read_only(values * unit * unit),
+        coarse=ragged.read_only(nu * unit * unit),
+        relative_errors=ragged.read_only(errors),
+        angles=ragged.read_only(angles),
         restricted_similarity=similarity,
         kernel_fine=pairs.kernel,
         kernel_coarse=coarse.kernel,
         section_residual=coarse.zero / size if size else 0.0,
-        fine_vectors=read_only(U),
+        fine_vectors=ragged.read_only(U),
     )
 
 
@@ -320,7 +309,7 @@ def _reused(fine: Eigenmodes | SpectralQuality, delta: Any, unit: float) -> Know
     scaled = values.astype(np.float64) / unit / unit
     L = scipy.sparse.csr_array(delta.conj().T @ delta)
     errors = np.linalg.norm(L @ U - U * scaled, axis=0)
-    bound = inf_norm(L)
+    bound = linalg.inf_norm(L)
     bad = np.flatnonzero(errors > 1e-5 * bound * np.maximum(np.linalg.norm(U, axis=0), 1))
     if bad.size or abs(U.conj().T @ U - np.eye(U.shape[1])).max(initial=0.0) > 1e-5:
         where = f"pair {bad[0]} is none" if bad.size else "its vectors are not orthonormal"

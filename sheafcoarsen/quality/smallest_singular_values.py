@@ -13,16 +13,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import (
-    EPS,
-    RESIDUAL_LIMIT,
-    diagonal_blocks,
-    eigenvectors,
-    norm,
-    offsets,
-    single_threaded_blas,
-    zero_level,
-)
+from sheafcoarsen._support import EPS, linalg, ragged, threads
 from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
 from sheafcoarsen.operators import coboundary
@@ -88,7 +79,7 @@ class KnownPairs(NamedTuple):
     complete: bool
 
 
-@single_threaded_blas()
+@threads.single_threaded_blas()
 def low_pairs(
     D: scipy.sparse.csr_array,
     k: int,
@@ -104,7 +95,7 @@ def low_pairs(
     Laplacian of ``sheaf`` is D* D up to a factor; without it the computation is dense.
     ``known`` holds known pairs or approximate vectors.
     """
-    level = max(zero_level(1, eps, 1.0), max(D.shape) * EPS) * size
+    level = max(linalg.zero_level(1, eps, 1.0), max(D.shape) * EPS) * size
     return LowProblem(D, k, eps, size, level, sheaf).solve(known)
 
 
@@ -151,7 +142,7 @@ class LowProblem:
                     "large for a dense solver: use a smaller k"
                 )
             else:
-                X = eigenvectors((D.conj().T @ D).toarray(), 0, min(m, n - 1))
+                X = linalg.eigenvectors((D.conj().T @ D).toarray(), 0, min(m, n - 1))
             found, zeros = self.selected(X, kernel, zero, X.shape[1] == n - kernel)
             if found is None:
                 m = min(n - kernel, 2 * m + zeros, zeros + self.k + WIDENED)
@@ -264,7 +255,7 @@ def split_components(
     if not (small & (dims > 0)).any():
         return None
     pieces = []
-    for _, members, blocks in diagonal_blocks(D, row_label, label, small & (dims > 0)):
+    for _, members, blocks in linalg.diagonal_blocks(D, row_label, label, small & (dims > 0)):
         _, sigma, adjoints = np.linalg.svd(blocks, full_matrices=True)
         n, d = members.shape
         values = np.zeros((n, d))
@@ -275,7 +266,7 @@ def split_components(
         np.concatenate([array.reshape(-1) for array in arrays])
         for arrays in zip(*pieces, strict=True)
     )
-    data = vectors, indices, offsets(lengths)
+    data = vectors, indices, ragged.offsets(lengths)
     V = scipy.sparse.csc_array(data, shape=(D.shape[1], len(sigma)))
     ascending = np.argsort(sigma, kind="stable")
     return sigma[ascending], V[:, ascending], ~small[label], grounded(sheaf, small[labels])
@@ -298,12 +289,12 @@ class _Iterated:
 
     def _targets(self, values: np.ndarray) -> np.ndarray:
         """Return the target residuals for ascending Ritz values."""
-        norm = self.pencil.norm
-        zeros = int((values <= TINY * norm).sum())
-        targets, positive = np.full(len(values), TOL * norm / 2), values[zeros:]
-        aim = np.maximum(1e-6 * positive, np.minimum(TINY * norm, ENOUGH * positive))
+        size = self.pencil.norm
+        zeros = int((values <= TINY * size).sum())
+        targets, positive = np.full(len(values), TOL * size / 2), values[zeros:]
+        aim = np.maximum(1e-6 * positive, np.minimum(TINY * size, ENOUGH * positive))
         # further iterations would add rounding errors
-        aim = np.maximum(aim, np.minimum(40 * EPS * norm, LEAST * positive))
+        aim = np.maximum(aim, np.minimum(40 * EPS * size, LEAST * positive))
         targets[zeros:] = aim.clip(max=targets[zeros:])
         return targets
 
@@ -359,7 +350,10 @@ class _Iterated:
         """
         if self.refused:
             return None
-        solve, factor = Solver(self.sheaf), norm(coboundary(self.sheaf).data) / norm(self.D.data)
+        solve, factor = (
+            Solver(self.sheaf),
+            linalg.norm(coboundary(self.sheaf).data) / linalg.norm(self.D.data),
+        )
         X, done = self.last, False
         # ValueError: the vectors are not orthogonal to the sections
         with contextlib.suppress(NotConverged, ValueError):
@@ -376,4 +370,4 @@ class _Iterated:
 
 def _rounding(D: scipy.sparse.csr_array) -> float:
     """Return the size of rounding errors of residuals, relative to norm(D)^2."""
-    return RESIDUAL_LIMIT * EPS * float(np.diff(D.indptr).max())
+    return linalg.RESIDUAL_LIMIT * EPS * float(np.diff(D.indptr).max())

@@ -10,14 +10,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels.sections import Cut
-from sheafcoarsen._support import (
-    RESIDUAL_LIMIT,
-    ReadOnly,
-    eps_of,
-    read_only,
-    single_threaded_blas,
-    tables,
-)
+from sheafcoarsen._support import ReadOnly, linalg, ragged, tables, threads
 from sheafcoarsen.elimination import Elimination, dim_of_few_edges, eliminate
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import coboundary
@@ -57,7 +50,8 @@ class GlobalSections(ReadOnly):
     largest_zero, smallest_nonzero : float
         Singular values of the equilibrated coboundary on the last level: the largest that counts
         as zero (0 if there is none), and the smallest one that does not (inf if there is none).
-        For forests they are 0 and inf, because no singular values are computed.
+        They are 0 and inf for forests, and if no vector of a small singular value remains in any
+        cluster: then no singular values of the last level are computed.
     residual : float
         norm(delta S) / norm(delta) in Frobenius norms, for the basis S.
     levels : tuple of int
@@ -82,7 +76,7 @@ class GlobalSections(ReadOnly):
 
     def __post_init__(self) -> None:
         if isinstance(self.basis, np.ndarray):
-            read_only(self.basis)
+            ragged.read_only(self.basis)
 
     def toarray(self) -> np.ndarray:
         """Return the basis as a dense array.
@@ -101,7 +95,7 @@ class GlobalSections(ReadOnly):
 
     def __repr__(self) -> str:
         if self.h0 == 0 and self.smallest_nonzero == np.inf:
-            return "GlobalSections(h0=0, nothing near zero)"
+            return "GlobalSections(h0=0, decided without singular values)"
         kind = "sparse" if scipy.sparse.issparse(self.basis) else "dense"
         return (
             f"GlobalSections(h0={self.h0}, {kind} basis, largest_zero={self.largest_zero:.2g}, "
@@ -213,7 +207,7 @@ def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
 def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
     """Return the global sections of F, by tree substitution, elimination or coarsening."""
     check_sheaf(F)
-    with single_threaded_blas():
+    with threads.single_threaded_blas():
         full = forest_sections(F)
         if full is not None:
             h0 = full.shape[1]
@@ -250,14 +244,14 @@ def extended(K: Elimination, reduced: GlobalSections) -> GlobalSections | None:
         return None
     basis = np.linalg.qr(K.extend(reduced.basis))[0]
     residual, levels = section_residual(K.fine, basis), (K.fine.dim_c0, *reduced.levels)
-    if not residual <= RESIDUAL_LIMIT * eps_of(K.fine.dtype):
+    if not residual <= linalg.RESIDUAL_LIMIT * linalg.eps_of(K.fine.dtype):
         return None
     return dataclasses.replace(reduced, basis=basis, residual=residual, levels=levels)
 
 
 def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
     """Return the sections by steps (a) to (d) of the algorithm in the package docstring."""
-    eps = eps_of(F.dtype)
+    eps = linalg.eps_of(F.dtype)
     sheaf, stalks = equilibrate(F, eps)  # step (a)
     levels, last, zero, dropped, full = _descend(sheaf, F.dtype)  # steps (b) and (c)
     threshold, weight = zero_threshold(last.dim_c0, eps, dropped), 1.0
@@ -299,7 +293,7 @@ def _descend(
     eliminated one, and the sections of the last sheaf if its coboundary has full rank.
     """
     levels: list[Level] = []
-    keep, eps = KEEP[np.finfo(dtype).bits], eps_of(dtype)
+    keep, eps = KEEP[np.finfo(dtype).bits], linalg.eps_of(dtype)
     rows, zero, dropped, growth, checks = sheaf.dim_c1, 0.0, 1.0, 1, 0
     while sheaf.dim_c0 > clustering.LAST:
         given, partition, split, is_cut = choose_clusters(sheaf, growth)

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import first_true, scalar_array
+from sheafcoarsen._support import checks
 from sheafcoarsen.operators import as_columns
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -31,8 +31,8 @@ def given_values(
     if not len(vertices):
         return np.zeros(0, sheaf.dtype)
     if isinstance(values, np.ndarray) and values.ndim in (2, 3):
-        given = scalar_array(name, values)
-        if (bad := first_true(sheaf.vertex_dims[vertices] != given.shape[1])) is not None:
+        given = checks.scalar_array(name, values)
+        if (bad := checks.first_true(sheaf.vertex_dims[vertices] != given.shape[1])) is not None:
             v = int(vertices[bad])
             raise ValueError(
                 f"`{name}[{bad}]` must have shape {_shapes(sheaf, v)}, got shape {given.shape[1:]}"
@@ -40,7 +40,9 @@ def given_values(
         given = given.reshape(given.shape[0] * given.shape[1], *given.shape[2:])
     else:
         # a number is a vector of length 1; a Python loop, because the values are separate objects
-        arrays = [np.atleast_1d(scalar_array(f"{name}[{i}]", x)) for i, x in enumerate(values)]
+        arrays = [
+            np.atleast_1d(checks.scalar_array(f"{name}[{i}]", x)) for i, x in enumerate(values)
+        ]
         for i, (v, array) in enumerate(zip(vertices, arrays, strict=True)):
             if array.ndim not in (1, 2) or len(array) != sheaf.vertex_dims[v]:
                 raise ValueError(
@@ -53,7 +55,7 @@ def given_values(
                 )
         dtype = np.result_type(sheaf.dtype, *{array.dtype for array in arrays if array.size})
         given = np.concatenate(arrays).astype(dtype)
-    if (row := first_true(~np.isfinite(as_columns(given)).all(axis=1))) is not None:
+    if (row := checks.first_true(~np.isfinite(as_columns(given)).all(axis=1))) is not None:
         i = int(np.searchsorted(np.cumsum(sheaf.vertex_dims[vertices]), row, side="right"))
         raise ValueError(
             f"`{name}[{i}]` must be finite, got {given[row].tolist()} for vertex {vertices[i]}"

@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import identities, ranges
+from sheafcoarsen._support import ragged
 from sheafcoarsen.partition import Partition, find_clusters
 from sheafcoarsen.sheaf import (
     CellularSheaf,
@@ -121,14 +121,14 @@ def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) 
     parent = (copies - n - first) // 8 - 1
     joins = np.stack([np.where(parent < 0, owners[n:], n + first + parent), copies], axis=1)
     # identities divided by sqrt(2), so that rows of [I | -I] have norm 1
-    identity = identities(dims[copies]).astype(sheaf.dtype) * np.sqrt(0.5)
+    identity = ragged.identities(dims[copies]).astype(sheaf.dtype) * np.sqrt(0.5)
     data = [
         np.concatenate([old / np.repeat(factor[ends], np.diff(starts)), identity])
         for ends, (_, old, starts) in zip(edges.T, both_ends(sheaf), strict=True)
     ]
     edges = np.concatenate([edges, joins])
     edge_dims = np.concatenate([sheaf.edge_dims, dims[copies]])
-    rows = ranges(sheaf.vertex_offsets[owners], dims)
+    rows = ragged.ranges(sheaf.vertex_offsets[owners], dims)
     entries = np.repeat(factor, dims).astype(sheaf.dtype), (rows, np.arange(len(rows)))
     return Split(
         trusted_sheaf(edges, dims, edge_dims, data[0], data[1]),

@@ -9,7 +9,7 @@ from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._kernels.dense import svd_workspace
 from sheafcoarsen._kernels.modes import Blocks, put_columns
 from sheafcoarsen._kernels.operators import multiply_maps
-from sheafcoarsen._support import offsets, ragged_norms, read_only, run_ranges, scaled_norms
+from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.coarsening import SERIAL_BELOW
 from sheafcoarsen.modes import Prolongation, block_layout
 from sheafcoarsen.partition import Clusters, Partition, clusters_of
@@ -48,7 +48,7 @@ def block_columns(
     """Return ``counts[a]`` columns of each N_a x ``widths[a]`` block, starting at ``first[a]``."""
     indptr, indices = block_layout(sheaf, clusters, counts)
     data = np.empty(len(indices), blocks.data.dtype)
-    out = Blocks(indptr, data, read_only(counts))
+    out = Blocks(indptr, data, ragged.read_only(counts))
     put_columns(sheaf.arrays, clusters, blocks.data, blocks.starts[:-1] + first, widths, out)
     return Prolongation(sheaf, clusters, counts, indptr, indices, data)
 
@@ -85,11 +85,11 @@ def vertex_scales(F: CellularSheaf) -> np.ndarray:
     otherwise they are 1.
     """
     (u, v), m, n = F.edges.T, F.n_edges, F.n_vertices
-    a, b = (ragged_norms(data, starts) for _, data, starts in both_ends(F))
+    a, b = (linalg.ragged_norms(data, starts) for _, data, starts in both_ends(F))
     compared = (a > 0) & (b > 0)
 
     def stacked(t: np.ndarray) -> np.ndarray:
-        D = scaled_norms(np.concatenate([t * a, t * b]), np.concatenate([u, v]), n)
+        D = linalg.scaled_norms(np.concatenate([t * a, t * b]), np.concatenate([u, v]), n)
         return D.clip(min=max(1e-100 * float(D.max(initial=0)), 1e-300))
 
     def imbalance(s: np.ndarray) -> float:
@@ -112,7 +112,7 @@ def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     scaled = np.zeros(len(F.tail_data), dtype), np.zeros(len(F.head_data), dtype)
     costs = F.edge_dims * dims[F.edges].sum(axis=1) + 1.0
     s = vertex_scales(F)
-    run_ranges(
+    threads.run_ranges(
         lambda lo, hi: kernels.scale_edges(lo, hi, f, s, *scaled), costs, serial_below=SERIAL_BELOW
     )
     f = f._replace(tail_data=scaled[0], head_data=scaled[1])
@@ -120,8 +120,8 @@ def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     is_loop = np.repeat(F.edges[:, 0] == F.edges[:, 1], 2)
     halves = np.flatnonzero((np.arange(len(ends)) % 2 == 0) | ~is_loop)  # list each loop once
     halves = halves[np.argsort(ends[halves], kind="stable")]
-    incident = kernels.HalfEdges(offsets(np.bincount(ends[halves], minlength=n)), halves)
-    begins = offsets(dims**2)
+    incident = kernels.HalfEdges(ragged.offsets(np.bincount(ends[halves], minlength=n)), halves)
+    begins = ragged.offsets(dims**2)
     blocks = np.zeros(int(begins[-1]), dtype), np.zeros(int(begins[-1]), dtype)
     bases = kernels.StalkBases(begins, np.zeros(n, np.int64), *blocks, np.zeros(n))
 
@@ -131,15 +131,15 @@ def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
         return kernels.find_vertex_bases(lo, hi, f, incident, eps, workspace, bases)
 
     rows = np.bincount(ends, np.repeat(F.edge_dims, 2), minlength=n)
-    failed = run_ranges(find, dims**2 * (dims + rows) + 1.0, serial_below=SERIAL_BELOW)
+    failed = threads.run_ranges(find, dims**2 * (dims + rows) + 1.0, serial_below=SERIAL_BELOW)
     check_status(failed, "the maps at vertex")
-    ranks = read_only(bases.ranks)
+    ranks = ragged.read_only(bases.ranks)
     clusters = clusters_of(F, Partition(np.arange(n)))
     weights = np.repeat(bases.sizes / np.maximum(dims, 1), dims)
-    starts = tuple(offsets(F.edge_dims * ranks[F.edges[:, end]]) for end in range(2))
+    starts = tuple(ragged.offsets(F.edge_dims * ranks[F.edges[:, end]]) for end in range(2))
     maps = np.empty(int(starts[0][-1]), dtype), np.empty(int(starts[1][-1]), dtype)
     W = begins, ranks, bases.W
-    run_ranges(
+    threads.run_ranges(
         lambda lo, hi: multiply_maps(lo, hi, f, W, starts, maps), costs, serial_below=SERIAL_BELOW
     )
     equilibrated = trusted_sheaf(F.edges, ranks, F.edge_dims, *maps)

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels import sections as kernels
-from sheafcoarsen._support import eps_of, offsets
+from sheafcoarsen._support import linalg, ragged
 from sheafcoarsen.sections.lifting import is_sparse
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest, unit_sheaf
 
@@ -45,7 +45,7 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
     shapes = np.zeros((len(steps[0]), 3), np.int64)
     ends = dims[F.edges[steps[0]]]
     factors = np.empty(int((ends.sum(axis=1) * ends.max(axis=1, initial=0)).sum()), dtype)
-    maps, eps = (unit.tail_offsets, unit.head_offsets), eps_of(F.dtype)
+    maps, eps = (unit.tail_offsets, unit.head_offsets), linalg.eps_of(F.dtype)
     if kernels.join_subtrees(unit.arrays, maps, steps, eps, state, sizes, shapes, factors):
         return None
     ranks = counts[roots]
@@ -57,10 +57,10 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
     kernels.split_subtrees(unit.arrays, starts, steps, shapes, factors, z, anchors)
     tree = np.repeat(anchors, dims)  # every tree has its own columns
     mine = np.arange(width) < ranks[tree][:, None]
-    indices = (offsets(ranks)[tree][:, None] + np.arange(width))[mine]
+    indices = (ragged.offsets(ranks)[tree][:, None] + np.arange(width))[mine]
     h0 = int(ranks.sum())
     shape = (F.dim_c0, h0)
-    basis = scipy.sparse.csr_array((z[mine], indices, offsets(ranks[tree])), shape=shape)
+    basis = scipy.sparse.csr_array((z[mine], indices, ragged.offsets(ranks[tree])), shape=shape)
     if not is_sparse(F, h0):
         basis = basis.toarray()
     # products of n factors are orthogonal up to n eps; a Newton-Schulz step to the polar factor

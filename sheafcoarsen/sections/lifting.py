@@ -8,7 +8,7 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._kernels.modes import Blocks
-from sheafcoarsen._support import blocks, norm, offsets, run_ranges
+from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.coarsening import SERIAL_BELOW
 from sheafcoarsen.modes import block_layout
 from sheafcoarsen.operators import coboundary
@@ -84,7 +84,7 @@ def _sparse_basis(
 
 
 def _squares(sizes: np.ndarray, dtype: np.dtype) -> kernels.Ragged:
-    starts = offsets(sizes**2)
+    starts = ragged.offsets(sizes**2)
     return kernels.Ragged(starts, np.zeros(int(starts[-1]), dtype))
 
 
@@ -97,7 +97,7 @@ def _orthonormalize(level: Level, metric: kernels.Ragged) -> Any:
     if level.split is not None:
         sizes = level.split.sheaf.vertex_dims
         owners, copies = level.split.owners, _squares(sizes, metric.data.dtype)
-        metric = copies._replace(data=blocks(metric.data, metric.starts, owners))
+        metric = copies._replace(data=ragged.blocks(metric.data, metric.starts, owners))
     retained, removed = level.R.ranks, level.P.ranks
     R, P = level.R.matrix.copy(), level.P.matrix.copy()
     columns = Blocks(P.indptr, P.data, removed), Blocks(R.indptr, R.data, retained)
@@ -112,7 +112,7 @@ def _orthonormalize(level: Level, metric: kernels.Ragged) -> Any:
         )
 
     cost = clusters.dims * counts * (counts + 1.0) + 1.0
-    run_ranges(work, cost, serial_below=SERIAL_BELOW)
+    threads.run_ranges(work, cost, serial_below=SERIAL_BELOW)
     return level.on_original(R), level.on_original(P), new
 
 
@@ -120,5 +120,7 @@ def section_residual(F: CellularSheaf, basis: np.ndarray | scipy.sparse.csr_arra
     """Return norm(delta S) / norm(delta) for a basis S, without overflow or underflow."""
     delta = coboundary(unit_sheaf(F)[0])
     image = delta @ basis.astype(delta.dtype)
-    size = norm(delta.data)
-    return norm(image.data if scipy.sparse.issparse(image) else image) / size if size else 0.0
+    size = linalg.norm(delta.data)
+    return (
+        linalg.norm(image.data if scipy.sparse.issparse(image) else image) / size if size else 0.0
+    )

@@ -12,7 +12,7 @@ import scipy.sparse
 from scipy.sparse.linalg import ArpackNoConvergence, eigsh, splu
 
 from sheafcoarsen._kernels.sections import ZERO_ROUNDING
-from sheafcoarsen._support import EPS, blocks, eps_of, stacks
+from sheafcoarsen._support import EPS, linalg, ragged
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sheaf import (
     CellularSheaf,
@@ -104,7 +104,7 @@ def doubt(
     # Size in units of eps up to which a singular value is clearly zero. Larger ones are doubtful,
     # unless many rows explain them by rounding, eps sqrt(rows), or the threshold is far above
     large_zero = 100
-    rounding = max(large_zero * eps_of(dtype), EPS * np.sqrt(rows))
+    rounding = max(large_zero * linalg.eps_of(dtype), EPS * np.sqrt(rows))
     # Minimum ratio of the threshold to values that are clearly zero, and of the smallest nonzero
     # value to the largest zero
     small_gap = 1e3
@@ -142,9 +142,9 @@ def section_bound(F: CellularSheaf) -> int:
         own = edges[vertices[edges] == children]
         shapes = np.stack([F.edge_dims[own], F.vertex_dims[vertices[own]]], axis=1)
         bound += int(shapes[:, 1].sum())
-        for _, maps in stacks(blocks(data, starts, own), shapes):
+        for _, maps in ragged.stacks(ragged.blocks(data, starts, own), shapes):
             sigma = np.linalg.svd(maps, compute_uv=False)
-            relative = ZERO_ROUNDING * max(maps.shape[1:]) * eps_of(F.dtype)
+            relative = ZERO_ROUNDING * max(maps.shape[1:]) * linalg.eps_of(F.dtype)
             level = relative * sigma.max(axis=1, keepdims=True, initial=0.0)
             bound -= int((sigma > level).sum())
     return bound

@@ -7,7 +7,7 @@ import numpy as np
 from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._kernels.coarsening import Loops
 from sheafcoarsen._kernels.dense import svd_workspace
-from sheafcoarsen._support import offsets, run_ranges
+from sheafcoarsen._support import ragged, threads
 from sheafcoarsen.coarsening import SERIAL_BELOW, realize
 from sheafcoarsen.modes import Prolongation
 from sheafcoarsen.partition import Partition, clusters_of
@@ -51,8 +51,8 @@ def reduce_level(
         lapack = svd_workspace(n, n, dtype, map_size)
         kernels.count_kept(lo, hi, f, clusters, cut.keep, lapack, widths)
 
-    run_ranges(count, dims**3 + 1.0, serial_below=SERIAL_BELOW)
-    starts, loop_starts = offsets(dims * widths), offsets(widths**2)
+    threads.run_ranges(count, dims**3 + 1.0, serial_below=SERIAL_BELOW)
+    starts, loop_starts = ragged.offsets(dims * widths), ragged.offsets(widths**2)
     kept = kernels.Kept(
         widths=widths,
         n_sections=np.zeros(K, np.int64),
@@ -71,7 +71,7 @@ def reduce_level(
         return kernels.reduce_clusters(lo, hi, f, clusters, crossing, cut, workspace, kept)
 
     cost = dims * (dims + widths) * (dims + 10.0 * widths) * (widths > 0) + 1.0
-    check_status(run_ranges(reduce, cost, serial_below=SERIAL_BELOW), "cluster")
+    check_status(threads.run_ranges(reduce, cost, serial_below=SERIAL_BELOW), "cluster")
     retained = widths - kept.n_sections
     given = (sheaf, clusters, widths, kept.columns)
     level = Level(

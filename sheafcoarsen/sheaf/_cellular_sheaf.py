@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import RESIDUAL_LIMIT, ReadOnly, eps_of, first_true, real_number, tables
+from sheafcoarsen._support import ReadOnly, checks, linalg, tables
 from sheafcoarsen.sheaf.from_sheaves import FromSheaves
 from sheafcoarsen.sheaf.graphs import edge_array, vertex_names
 from sheafcoarsen.sheaf.maps import MapsLike, flat_arrays, flat_maps, stalk_dims
@@ -94,7 +94,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
         edges = edge_array("edges", edges)
         tail, tail_rows, tail_cols = flat_maps("tail_maps", tail_maps, len(edges))
         head, head_rows, head_cols = flat_maps("head_maps", head_maps, len(edges))
-        if (e := first_true(tail_rows != head_rows)) is not None:
+        if (e := checks.first_true(tail_rows != head_rows)) is not None:
             raise ValueError(
                 f"`tail_maps[{e}]` has {tail_rows[e]} rows and `head_maps[{e}]` has "
                 f"{head_rows[e]}: the number of rows of both must be the dimension of the edge's "
@@ -209,14 +209,18 @@ class CellularSheaf(FromSheaves, ReadOnly):
         if not isinstance(other, CellularSheaf):
             raise TypeError(f"`other` must be a CellularSheaf, got {type(other).__name__}")
         if rtol is not None:
-            rtol = real_number("rtol", rtol)
+            rtol = checks.real_number("rtol", rtol)
             if not 0 <= rtol < np.inf:
                 raise ValueError(f"`rtol` must be at least 0 and finite, got {rtol:g}")
         if not same_topology(self, other) or self.vertex_labels != other.vertex_labels:
             return False
         if rtol is None:
             d = max(self.vertex_dims.max(initial=1), self.edge_dims.max(initial=1))
-            rtol = RESIDUAL_LIMIT * int(d) * max(eps_of(self.dtype), eps_of(other.dtype))
+            rtol = (
+                linalg.RESIDUAL_LIMIT
+                * int(d)
+                * max(linalg.eps_of(self.dtype), linalg.eps_of(other.dtype))
+            )
         return close_maps(self.tail_data, other.tail_data, self.tail_offsets, rtol) and close_maps(
             self.head_data, other.head_data, self.head_offsets, rtol
         )

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import first_true, integer_array, items, offsets
+from sheafcoarsen._support import checks, ragged
 from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, check_sheaf, trusted_sheaf
 
 
@@ -42,10 +42,10 @@ def disjoint_union(
     >>> vertex_starts, edge_starts
     (array([0, 2, 5]), array([0, 1, 3]))
     """
-    given = items("sheaves", sheaves, "sheaves")
+    given = checks.items("sheaves", sheaves, "sheaves")
     parts = [check_sheaf(part, f"sheaves[{i}]") for i, part in enumerate(given)]
-    vertex_starts = offsets([part.n_vertices for part in parts])
-    edge_starts = offsets([part.n_edges for part in parts])
+    vertex_starts = ragged.offsets([part.n_vertices for part in parts])
+    edge_starts = ragged.offsets([part.n_edges for part in parts])
     types = [part.dtype for part in parts]
     dtype = np.result_type(np.float32, *types) if parts else np.dtype(float)
     # empty arrays first, because np.concatenate requires at least one
@@ -90,7 +90,7 @@ def split(sheaf: CellularSheaf, vertex_starts: npt.ArrayLike) -> list[CellularSh
     CellularSheaf(n_vertices=2, n_edges=1, dim_c0=2, dim_c1=1, dtype=float64)]
     """
     check_sheaf(sheaf)
-    starts = integer_array("vertex_starts", vertex_starts)
+    starts = checks.integer_array("vertex_starts", vertex_starts)
     n = sheaf.n_vertices
     if len(starts) == 0 or starts[0] != 0 or starts[-1] != n or (np.diff(starts) < 0).any():
         raise ValueError(
@@ -98,13 +98,13 @@ def split(sheaf: CellularSheaf, vertex_starts: npt.ArrayLike) -> list[CellularSh
             f"got {starts.tolist()}"
         )
     part = np.searchsorted(starts, sheaf.edges, side="right") - 1
-    if (e := first_true(part[:, 0] != part[:, 1])) is not None:
+    if (e := checks.first_true(part[:, 0] != part[:, 1])) is not None:
         raise ValueError(
             f"edge {e} {tuple(sheaf.edges[e].tolist())} joins parts {part[e, 0]} and "
             f"{part[e, 1]} of `vertex_starts`"
         )
     order = np.argsort(part[:, 0], kind="stable")
-    edge_starts = offsets(np.bincount(part[:, 0], minlength=len(starts) - 1))
+    edge_starts = ragged.offsets(np.bincount(part[:, 0], minlength=len(starts) - 1))
     pieces = []
     for i, (lo, hi) in enumerate(zip(starts[:-1].tolist(), starts[1:].tolist(), strict=True)):
         chosen = order[edge_starts[i] : edge_starts[i + 1]]

@@ -7,18 +7,7 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import (
-    counted,
-    eps_of,
-    finite,
-    first_true,
-    offsets,
-    range_of_blocks,
-    scalar_array,
-    single_threaded_blas,
-    whole_number,
-    zero_level,
-)
+from sheafcoarsen._support import checks, linalg, ragged, tables, threads
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, trusted_sheaf
 from sheafcoarsen.sheaf.from_sheaves import edge_subset
@@ -66,19 +55,19 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
     >>> bool(abs(G.tail_map(0) - F.head_map(0).T).max() < 1e-14)
     True
     """
-    signals, dims, dtype = _signals(scalar_array("X", X))
+    signals, dims, dtype = _signals(checks.scalar_array("X", X))
     n, d, s = len(dims), int(dims[0]), signals.shape[1]
     edges = _edges_without_loops(edges, n)
     m = len(edges)
     transports, unique = np.empty((m, d, d), dtype), np.empty(m, bool)
-    with single_threaded_blas():
+    with threads.single_threaded_blas():
         # signals of one part fit into the cache
         for part in np.array_split(np.arange(m), 2 * d * s * m // 2**18 + 1):
             A, B = (_scaled(signals.reshape(n, d, s)[edges[part, end]])[0] for end in (0, 1))
             U, sigma, V = np.linalg.svd(B @ A.conj().swapaxes(1, 2))
             transports[part] = U @ V
             # all entries of A and B are below 1
-            unique[part] = (sigma > zero_level(d * s, eps_of(dtype), 1.0)).all(axis=1)
+            unique[part] = (sigma > linalg.zero_level(d * s, linalg.eps_of(dtype), 1.0)).all(axis=1)
     _warn(
         SingularProblemWarning,
         edges[~unique],
@@ -156,41 +145,41 @@ def fit_maps(
     [[0, 1], [0, 5], [1, 2], [2, 3], [3, 4], [4, 5]]
     """
     signals, dims, dtype = _signals(X)
-    s, eps, first = signals.shape[1], eps_of(dtype), offsets(dims)
+    s, eps, first = signals.shape[1], linalg.eps_of(dtype), ragged.offsets(dims)
     edges = _edges_without_loops(edges, len(dims))
-    rows = whole_number("edge_dim", edge_dim, at_least=1)
+    rows = checks.whole_number("edge_dim", edge_dim, at_least=1)
     m, ends = len(edges), dims[edges]
-    if (e := first_true(ends.sum(axis=1) < rows)) is not None:
+    if (e := checks.first_true(ends.sum(axis=1) < rows)) is not None:
         raise ValueError(
             f"`edge_dim` must be at most d_u + d_v for orthonormal rows, got {rows} for "
             f"`edges[{e}]` = {tuple(edges[e].tolist())}, whose stalks have dimensions "
             f"{ends[e, 0]} and {ends[e, 1]}"
         )
-    kept = m if n_edges is None else whole_number("n_edges", n_edges, at_least=0)
+    kept = m if n_edges is None else checks.whole_number("n_edges", n_edges, at_least=0)
     if kept > m:
         raise ValueError(f"`n_edges` must be at most the number of `edges`, {m}, got {kept}")
-    starts = [offsets(rows * ends[:, end]) for end in (0, 1)]
+    starts = [ragged.offsets(rows * ends[:, end]) for end in (0, 1)]
     tail, head = (np.empty(int(begins[-1]), dtype) for begins in starts)
     # root of the energy, and its rounding error, in units of 2**exponents
     energy, rounding, exponents = np.empty(m), np.empty(m), np.zeros(m, int)
     few, tied = np.zeros((2, m), bool)
     shapes, shape_of = np.unique(ends, axis=0, return_inverse=True)
-    with single_threaded_blas():
+    with threads.single_threaded_blas():
         for k, (d, d_head) in enumerate(shapes.tolist()):
             same, N = np.flatnonzero(shape_of.reshape(-1) == k), d + d_head
             # signals of one part fit into the cache
             for part in np.array_split(same, s * N * len(same) // 2**18 + 1):
-                stacked = range_of_blocks(first, edges[part].reshape(-1)).reshape(-1, N)
+                stacked = ragged.range_of_blocks(first, edges[part].reshape(-1)).reshape(-1, N)
                 Z, exponents[part] = _scaled(signals[stacked])
                 values, vectors = np.linalg.eigh(Z @ Z.conj().swapaxes(1, 2))
                 C = vectors[:, :, :rows].conj().swapaxes(1, 2)
-                tail[range_of_blocks(starts[0], part)] = C[:, :, :d].reshape(-1)
-                head[range_of_blocks(starts[1], part)] = -C[:, :, d:].reshape(-1)
+                tail[ragged.range_of_blocks(starts[0], part)] = C[:, :, :d].reshape(-1)
+                head[ragged.range_of_blocks(starts[1], part)] = -C[:, :, d:].reshape(-1)
                 # more accurate than the eigenvalues if these are small
                 energy[part] = np.linalg.norm(C @ Z, axis=(1, 2))
-                rounding[part] = zero_level(max(N, s), eps, np.linalg.norm(Z, axis=(1, 2)))
+                rounding[part] = linalg.zero_level(max(N, s), eps, np.linalg.norm(Z, axis=(1, 2)))
                 if rows < N:
-                    level = zero_level(max(N, s), eps, values[:, -1])
+                    level = linalg.zero_level(max(N, s), eps, values[:, -1])
                     few[part] = values[:, rows] <= level
                     tied[part] = (values[:, rows] - values[:, rows - 1] <= level) & ~few[part]
     exponents -= exponents.max(initial=0)
@@ -235,15 +224,15 @@ def _signals(X: MapsLike) -> tuple[np.ndarray, np.ndarray, np.dtype]:
     data, dims, counts = flat_maps("X", X, None, "(n, d, s)")
     if not len(dims):
         raise ValueError("`X` must hold the signals of at least one vertex, got none")
-    if (v := first_true((counts != counts[0]) | (counts == 0))) is not None:
+    if (v := checks.first_true((counts != counts[0]) | (counts == 0))) is not None:
         raise ValueError(
             f"`X[{v}]` must have shape (d_v, s), with the same number s >= 1 of signals at all "
             f"vertices, got shape ({dims[v]}, {counts[v]})"
         )
-    signals, first = data.reshape(-1, counts[0]), offsets(dims)
-    if (row := first_true(~np.isfinite(signals).all(axis=1))) is not None:
+    signals, first = data.reshape(-1, counts[0]), ragged.offsets(dims)
+    if (row := checks.first_true(~np.isfinite(signals).all(axis=1))) is not None:
         v = int(np.searchsorted(first, row, side="right")) - 1
-        finite(f"`X[{v}]`", signals[first[v] : first[v + 1]])
+        checks.finite(f"`X[{v}]`", signals[first[v] : first[v + 1]])
     return signals.astype(np.result_type(data.dtype, np.float64)), dims, data.dtype
 
 
@@ -251,7 +240,7 @@ def _edges_without_loops(edges: npt.ArrayLike, n: int) -> np.ndarray:
     """Return edges of n vertices; reject loops, whose maps signals cannot determine."""
     array = edge_array("edges", edges)
     check_endpoints(array, n)
-    if (e := first_true(array[:, 0] == array[:, 1])) is not None:
+    if (e := checks.first_true(array[:, 0] == array[:, 1])) is not None:
         raise ValueError(
             f"`edges[{e}]` = {tuple(array[e].tolist())} is a loop, whose maps "
             f"signals cannot determine: omit it"
@@ -263,5 +252,5 @@ def _warn(category: type[Warning], edges: np.ndarray, message: str) -> None:
     """Warn about edges, if there are any."""
     if len(edges):
         names = [*(str(tuple(edge)) for edge in edges[:2].tolist()), "..."][: len(edges)]
-        listed = f"{counted(len(edges), 'edge')} ({', '.join(names)})"
+        listed = f"{tables.counted(len(edges), 'edge')} ({', '.join(names)})"
         warnings.warn(f"{listed} {message}", category, stacklevel=3)

@@ -7,17 +7,7 @@ from typing import Self, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import (
-    Seed,
-    choice,
-    dimensions,
-    first_true,
-    is_scalar,
-    memory_for_entries,
-    random_generator,
-    scalar_type,
-    whole_number,
-)
+from sheafcoarsen._support import Seed, checks
 from sheafcoarsen.sheaf.from_matrices import MatrixLike, sheaf_of_laplacian
 from sheafcoarsen.sheaf.graphs import (
     EdgeValues,
@@ -91,9 +81,9 @@ class FromGraphs(Views):
                [ 0., -1.,  1.]])
         """
         arrays = graph_arrays(graph, n_vertices)
-        d = whole_number("dim", dim, at_least=0)
+        d = checks.whole_number("dim", dim, at_least=0)
         roots = np.sqrt(edge_weights(arrays, weight))
-        with memory_for_entries("dim", max(len(roots), 1) * d * d, roots.itemsize):
+        with checks.memory_for_entries("dim", max(len(roots), 1) * d * d, roots.itemsize):
             maps = roots[:, None, None] * np.eye(d, dtype=roots.dtype)
             return cls._uniform(arrays, maps, maps.copy())
 
@@ -254,7 +244,7 @@ class FromGraphs(Views):
                 weight = np.abs(entries)
         else:
             signs = edge_values(arrays, sign, "sign")
-        if (e := first_true((np.abs(signs) != 1) | (signs.imag != 0))) is not None:
+        if (e := checks.first_true((np.abs(signs) != 1) | (signs.imag != 0))) is not None:
             raise ValueError(f"`sign` must be 1 or -1, got {signs[e]} for {edge_name(arrays, e)}")
         roots = np.sqrt(edge_weights(arrays, weight))[:, None, None]
         return cls._uniform(arrays, roots, signs.real[:, None, None] * roots)
@@ -338,18 +328,18 @@ class FromGraphs(Views):
         >>> sc.CellularSheaf.random(nx.path_graph(3), vertex_dims=[1, 2, 3], edge_dims=2, seed=5)
         CellularSheaf(n_vertices=3, n_edges=2, dim_c0=6, dim_c1=4, dtype=float64)
         """
-        choice("kind", kind, get_args(MapKind))
-        scalar = scalar_type("dtype", dtype)
+        checks.choice("kind", kind, get_args(MapKind))
+        scalar = checks.scalar_type("dtype", dtype)
         arrays = graph_arrays(graph)
         n, m = arrays.n_vertices, len(arrays.edges)
         # an edge array does not show isolated vertices after its highest index
-        if arrays.labels is None and not is_scalar("vertex_dims", vertex_dims):
+        if arrays.labels is None and not checks.is_scalar("vertex_dims", vertex_dims):
             n = max(n, len(np.asarray(vertex_dims)))
-        dims = dimensions("vertex_dims", vertex_dims, n, "vertex")
-        rows = dimensions("edge_dims", edge_dims, m, "edge")
+        dims = checks.dimensions("vertex_dims", vertex_dims, n, "vertex")
+        rows = checks.dimensions("edge_dims", edge_dims, m, "edge")
         entries = float((rows.astype(np.float64) * dims[arrays.edges].sum(axis=1)).sum())
-        rng = random_generator("seed", seed)
-        with memory_for_entries("vertex_dims` with `edge_dims", entries, scalar.itemsize):
+        rng = checks.random_generator("seed", seed)
+        with checks.memory_for_entries("vertex_dims` with `edge_dims", entries, scalar.itemsize):
             tail, head = (
                 random_maps(rng, rows, dims[arrays.edges[:, end]], kind, scalar) for end in (0, 1)
             )

@@ -17,22 +17,7 @@ import numpy.typing as npt
 import scipy.sparse
 import scipy.sparse.linalg
 
-from sheafcoarsen._support import (
-    MAX_DIMENSION,
-    RESIDUAL_LIMIT,
-    csr_matrix,
-    dimensions,
-    eps_of,
-    first_true,
-    is_scalar,
-    offsets,
-    range_of_blocks,
-    scalar_array,
-    scalar_type,
-    vertex_count,
-    whole_number,
-    zero_level,
-)
+from sheafcoarsen._support import checks, linalg, ragged
 from sheafcoarsen.sheaf.graphs import finite_entries
 
 MatrixLike: TypeAlias = scipy.sparse.sparray | scipy.sparse.spmatrix | npt.ArrayLike
@@ -69,8 +54,8 @@ def sheaf_of_laplacian(
     blocks = _blocks(_hermitian(matrix, dims), dims)
     for where, stack in blocks.diagonal:
         values = np.linalg.eigvalsh(stack)
-        allowed = RESIDUAL_LIMIT * stack.shape[1] * blocks.eps * np.abs(values).max(axis=1)
-        if (k := first_true(values[:, 0] < -allowed)) is not None:
+        allowed = linalg.RESIDUAL_LIMIT * stack.shape[1] * blocks.eps * np.abs(values).max(axis=1)
+        if (k := checks.first_true(values[:, 0] < -allowed)) is not None:
             raise ValueError(
                 f"`L` is not the Laplacian of a sheaf: its diagonal block ({where[k]}, "
                 f"{where[k]}) must be positive semidefinite, but has the eigenvalue "
@@ -102,23 +87,23 @@ def _checked(L: Any, dims: npt.ArrayLike) -> tuple[scipy.sparse.csr_array, np.nd
     """Return a square matrix with finite entries, and the dimension of each vertex."""
     sparse = scipy.sparse.issparse(L)
     if not sparse:
-        L = scalar_array("L", L)
+        L = checks.scalar_array("L", L)
     if L.ndim != 2 or L.shape[0] != L.shape[1]:
         raise ValueError(f"`L` must be a square matrix, got shape {L.shape}")
     size = L.shape[0]
-    vertex_count("L", size)
-    scalar = np.dtype(float) if L.dtype.kind in "biu" else scalar_type("L", L.dtype)
-    matrix = csr_matrix("L", L) if sparse else scipy.sparse.csr_array(L)
+    checks.vertex_count("L", size)
+    scalar = np.dtype(float) if L.dtype.kind in "biu" else checks.scalar_type("L", L.dtype)
+    matrix = checks.csr_matrix("L", L) if sparse else scipy.sparse.csr_array(L)
     matrix = finite_entries("L", matrix.astype(scalar, copy=False))
-    if is_scalar("dims", dims):
-        one = whole_number("dims", dims, at_least=1)
+    if checks.is_scalar("dims", dims):
+        one = checks.whole_number("dims", dims, at_least=1)
         if size % one:
             raise ValueError(
                 f"`dims` = {one} does not divide the size of `L`, {size}: pass one dimension for "
                 f"each vertex"
             )
         return matrix, np.full(size // one, one, dtype=np.int64)
-    found = dimensions("dims", dims, len(np.asarray(dims)), "vertex")
+    found = checks.dimensions("dims", dims, len(np.asarray(dims)), "vertex")
     if found.sum() != size:
         raise ValueError(
             f"`dims` must sum to the size of `L`, {size}, got {found.sum()} for {len(found)} "
@@ -132,10 +117,10 @@ def _hermitian(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> scipy.sparse
     adjoint = scipy.sparse.csr_array(matrix.conj().T)
     difference = scipy.sparse.coo_array(matrix - adjoint)
     largest = float(np.abs(matrix.data).max(initial=0))
-    allowed = RESIDUAL_LIMIT * eps_of(matrix.dtype) * largest
-    if (bad := first_true(np.abs(difference.data) > allowed)) is not None:
+    allowed = linalg.RESIDUAL_LIMIT * linalg.eps_of(matrix.dtype) * largest
+    if (bad := checks.first_true(np.abs(difference.data) > allowed)) is not None:
         i, j = (int(axis[bad]) for axis in difference.coords)
-        starts = offsets(dims)
+        starts = ragged.offsets(dims)
         u, v = (int(np.searchsorted(starts, k, side="right")) - 1 for k in (i, j))
         raise ValueError(
             f"`L` must be Hermitian, but its block ({u}, {v}) is not the adjoint of block "
@@ -151,7 +136,7 @@ def _hermitian(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> scipy.sparse
 
 def _blocks(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> Blocks:
     n = len(dims)
-    starts = offsets(dims)
+    starts = ragged.offsets(dims)
     vertex = np.repeat(np.arange(n), dims)
     entries = matrix.tocoo()
     i, j = (axis.astype(np.int64) for axis in entries.coords)
@@ -162,7 +147,7 @@ def _blocks(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> Blocks:
     every = np.stack([np.arange(n), np.arange(n)], axis=1)
     grouped = []
     for chosen, which, ends in ((above, place, pairs), (u == v, u[u == v], every)):
-        begins = offsets(dims[ends].prod(axis=1))
+        begins = ragged.offsets(dims[ends].prod(axis=1))
         flat = np.zeros(int(begins[-1]), matrix.dtype)
         row, column = i[chosen] - starts[u[chosen]], j[chosen] - starts[v[chosen]]
         flat[begins[which] + row * dims[v[chosen]] + column] = entries.data[chosen]
@@ -171,14 +156,16 @@ def _blocks(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> Blocks:
         for k, (rows, columns) in enumerate(shapes.tolist()):
             where = np.flatnonzero(shape_of.reshape(-1) == k)
             if rows * columns:
-                stack = flat[range_of_blocks(begins, where)].reshape(-1, rows, columns)
+                stack = flat[ragged.range_of_blocks(begins, where)].reshape(-1, rows, columns)
                 stacks.append((where, stack))
         grouped.append(stacks)
     number, largest = np.zeros(n, np.int64), np.zeros(n)
     for where, stack in grouped[1]:
         number[where] = np.arange(len(where))
         largest[where] = np.abs(stack).max(axis=(1, 2))
-    return Blocks(pairs, grouped[0], grouped[1], number, dims * largest, eps_of(matrix.dtype))
+    return Blocks(
+        pairs, grouped[0], grouped[1], number, dims * largest, linalg.eps_of(matrix.dtype)
+    )
 
 
 # ---------------------------------------------------------------- edges
@@ -211,7 +198,7 @@ def _unequal_shares(blocks: Blocks) -> list[Maps] | None:
     for _, stack in diagonal:
         d = stack.shape[1]
         values, vectors = np.linalg.eigh(stack)
-        level = zero_level(d, eps, values.max(axis=1, initial=0))[:, None]
+        level = linalg.zero_level(d, eps, values.max(axis=1, initial=0))[:, None]
         size = np.sqrt(np.maximum(values, 0))
         inverse = np.divide(1, size, out=np.zeros_like(size), where=values > level)
         roots[d] = (vectors * size[:, None, :]) @ _adjoint(vectors)
@@ -234,7 +221,7 @@ def _unequal_shares(blocks: Blocks) -> list[Maps] | None:
         tail = share * (tail @ roots[d][number[u]])
         head = head / share @ roots[d_head][number[v]]
         missed = np.abs(_adjoint(tail) @ head + stack).max(axis=(1, 2))
-        if (missed > RESIDUAL_LIMIT * eps * reach[u] * reach[v]).any():
+        if (missed > linalg.RESIDUAL_LIMIT * eps * reach[u] * reach[v]).any():
             return None  # the block is nonzero where a diagonal block is zero
         found.append((where, tail, head))
     return found
@@ -249,7 +236,7 @@ def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int, eps: float) -
     rows, columns = pairs.T
     upper = scipy.sparse.coo_array((sizes, (rows, columns)), shape=(n, n)).tocsr()
     N = scipy.sparse.csr_array(upper + upper.T)
-    shift = max(np.sqrt(np.finfo(float).eps), RESIDUAL_LIMIT * eps)
+    shift = max(np.sqrt(np.finfo(float).eps), linalg.RESIDUAL_LIMIT * eps)
     A = scipy.sparse.csc_array((1 + shift) * scipy.sparse.eye_array(n) - N)
     try:
         solve = scipy.sparse.linalg.splu(A, permc_spec="MMD_AT_PLUS_A").solve
@@ -284,13 +271,13 @@ def _loops(
     loops, worst, bad = [], 1.0, None
     for where, stack in blocks.diagonal:
         values, vectors = np.linalg.eigh(rest[stack.shape[1]])
-        allowed = RESIDUAL_LIMIT * noise[where]
+        allowed = linalg.RESIDUAL_LIMIT * noise[where]
         with np.errstate(divide="ignore", invalid="ignore"):
             excess = np.where(values[:, 0] < 0, -values[:, 0] / allowed, 0)
         k = int(excess.argmax())
         if excess[k] > worst:
             worst, bad = float(excess[k]), (int(where[k]), values[k, 0], allowed[k])
-        kept = values > zero_level(1, 1, noise[where])[:, None]
+        kept = values > linalg.zero_level(1, 1, noise[where])[:, None]
         rows = np.sqrt(np.maximum(values, 0))[:, :, None] * _adjoint(vectors)
         loops.append((np.repeat(where, kept.sum(axis=1)), rows[kept]))
     return loops, bad
@@ -310,12 +297,12 @@ def _assembled(
     at = np.flatnonzero(ranks)
     loop_of = len(pairs) + np.cumsum(ranks > 0) - 1
     edges = np.concatenate([pairs, np.stack([at, at], axis=1)])
-    edge_dims = np.concatenate([dims[pairs].min(axis=1, initial=MAX_DIMENSION), ranks[at]])
-    starts = [offsets(edge_dims * dims[edges[:, end]]) for end in (0, 1)]
+    edge_dims = np.concatenate([dims[pairs].min(axis=1, initial=checks.MAX_DIMENSION), ranks[at]])
+    starts = [ragged.offsets(edge_dims * dims[edges[:, end]]) for end in (0, 1)]
     tail, head = (np.zeros(int(begins[-1]), dtype) for begins in starts)
     for where, tails, heads in maps:
-        tail[range_of_blocks(starts[0], where)] = tails.reshape(-1)
-        head[range_of_blocks(starts[1], where)] = heads.reshape(-1)
+        tail[ragged.range_of_blocks(starts[0], where)] = tails.reshape(-1)
+        head[ragged.range_of_blocks(starts[1], where)] = heads.reshape(-1)
     for vertices, rows in loops:
-        tail[range_of_blocks(starts[0], loop_of[np.unique(vertices)])] = rows.reshape(-1)
+        tail[ragged.range_of_blocks(starts[0], loop_of[np.unique(vertices)])] = rows.reshape(-1)
     return edges, dims, edge_dims, tail, head

@@ -9,17 +9,7 @@ import numpy as np
 
 from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._support import (
-    Vertices,
-    blocks,
-    check_range,
-    first_true,
-    named_vertices,
-    offsets,
-    range_limits,
-    scalar_array,
-    vertex_mask,
-)
+from sheafcoarsen._support import Vertices, checks, labels, ragged
 from sheafcoarsen.sheaf.from_graphs import FromGraphs
 from sheafcoarsen.sheaf.graphs import vertex_names
 from sheafcoarsen.sheaf.maps import MapsLike, flat_maps
@@ -64,11 +54,11 @@ class FromSheaves(FromGraphs):
         )
         sheaf._check_finite()
         # a coarse sheaf may exceed the range for user-supplied maps, so its own range is allowed
-        low, high = range_limits(sheaf.dtype)
+        low, high = checks.range_limits(sheaf.dtype)
         if self.dtype == sheaf.dtype and self.largest_entry > 0:
             low, high = min(low, self.largest_entry), max(high, self.largest_entry)
         if not low <= sheaf.largest_entry <= high:
-            check_range("tail_maps and head_maps", sheaf.largest_entry, sheaf.dtype)
+            checks.check_range("tail_maps and head_maps", sheaf.largest_entry, sheaf.dtype)
         return sheaf
 
     def with_columns(self, maps: MapsLike) -> Self:
@@ -119,18 +109,20 @@ class FromSheaves(FromGraphs):
         for end, which in enumerate((first, second)):
             wanted[which, 0] = self.edge_dims
             wanted[which, 1] = self.vertex_dims[self.edges[:, end]]
-        starts = offsets(rows * cols)
+        starts = ragged.offsets(rows * cols)
         _check_shapes("maps", rows, cols, *wanted.T)
         bad, _ = scan(flat)
         if bad >= 0:
             k = int(np.searchsorted(starts, bad, side="right")) - 1
             raise ValueError(f"`maps[{k}]` must be finite, got {flat[bad]}")
-        return self.with_maps(blocks(flat, starts, first), blocks(flat, starts, second))
+        return self.with_maps(
+            ragged.blocks(flat, starts, first), ragged.blocks(flat, starts, second)
+        )
 
     def _replacement(self, name: str, maps: MapsLike, end: int, size: int) -> np.ndarray:
         """Return new maps of one end as an owned flat array, after checking their shapes."""
         if isinstance(maps, np.ndarray) and maps.ndim == 1 and maps.dtype != object:
-            flat = scalar_array(name, maps).copy()
+            flat = checks.scalar_array(name, maps).copy()
             if len(flat) != size:
                 raise ValueError(f"flat `{name}` must have length {size}, got {len(flat)}")
             return flat
@@ -198,8 +190,10 @@ class FromSheaves(FromGraphs):
         >>> F.subsheaf(["a", "b"]).edges.tolist()
         [[0, 1]]
         """
-        labels = self.vertex_labels
-        return named_vertices("names", names, range(self.n_vertices) if labels is None else labels)
+        known = self.vertex_labels
+        return labels.named_vertices(
+            "names", names, range(self.n_vertices) if known is None else known
+        )
 
     def subsheaf(self, vertices: Vertices) -> Self:
         """Return the subsheaf induced on some vertices, in the order of this sheaf.
@@ -239,7 +233,7 @@ class FromSheaves(FromGraphs):
         >>> x[np.repeat(largest, F.vertex_dims)]
         array([10., 20., 30.])
         """
-        mask = vertex_mask("vertices", vertices, self, once=True)
+        mask = labels.vertex_mask("vertices", vertices, self, once=True)
         kept = np.flatnonzero(mask[self.edges].all(axis=1))
         return self._part(np.flatnonzero(mask), kept, (np.cumsum(mask) - 1)[self.edges[kept]])
 
@@ -250,8 +244,8 @@ class FromSheaves(FromGraphs):
             ends,
             self.vertex_dims[vertices],
             self.edge_dims[edges],
-            blocks(self.tail_data, self.tail_offsets, edges),
-            blocks(self.head_data, self.head_offsets, edges),
+            ragged.blocks(self.tail_data, self.tail_offsets, edges),
+            ragged.blocks(self.head_data, self.head_offsets, edges),
             None if labels is None else tuple(labels[v] for v in vertices.tolist()),
         )
 
@@ -260,7 +254,7 @@ def _check_shapes(
     name: str, rows: np.ndarray, cols: np.ndarray, edge_dims: np.ndarray, dims: np.ndarray
 ) -> None:
     """Raise an error for the first map whose shape is not (edge_dims[k], dims[k])."""
-    if (k := first_true((rows != edge_dims) | (cols != dims))) is not None:
+    if (k := checks.first_true((rows != edge_dims) | (cols != dims))) is not None:
         raise ValueError(
             f"`{name}[{k}]` must have shape {(int(edge_dims[k]), int(dims[k]))}, as in the sheaf "
             f"it replaces, got {(int(rows[k]), int(cols[k]))}"
@@ -284,7 +278,7 @@ def edge_subset(F: Sheaf, edges: np.ndarray, factors: np.ndarray | None = None) 
     """
     factors = np.ones(len(edges)) if factors is None else factors
     tail, head = (
-        blocks(data, starts, edges)
+        ragged.blocks(data, starts, edges)
         * np.repeat(factors.astype(data.real.dtype), np.diff(starts)[edges])
         for data, starts in ((F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets))
     )

@@ -10,16 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import (
-    MAX_VERTICES,
-    csr_matrix,
-    first_true,
-    integer_array,
-    items,
-    scalar_array,
-    vertex_count,
-    whole_number,
-)
+from sheafcoarsen._support import checks
 
 GraphLike: TypeAlias = nx.Graph | scipy.sparse.sparray | scipy.sparse.spmatrix | npt.ArrayLike
 """A networkx Graph or MultiGraph, a symmetric scipy adjacency, or an (m, 2) integer array.
@@ -55,16 +46,16 @@ def graph_arrays(graph: GraphLike, n_vertices: int | None = None) -> GraphArrays
         return _from_adjacency(graph)
     edges = edge_array("graph", graph)
     n = int(edges.max(initial=-1)) + 1
-    if n > MAX_VERTICES:
+    if n > checks.MAX_VERTICES:
         e = int(np.flatnonzero(edges.max(axis=1) == n - 1)[0])
         raise ValueError(
-            f"`graph[{e}]` = {tuple(edges[e].tolist())} has a vertex beyond {MAX_VERTICES - 1}; "
-            f"vertices are numbered from 0 without gaps: "
+            f"`graph[{e}]` = {tuple(edges[e].tolist())} has a vertex beyond "
+            f"{checks.MAX_VERTICES - 1}; vertices are numbered from 0 without gaps: "
             f"numpy.unique(edges, return_inverse=True)[1].reshape(-1, 2) renumbers them"
         )
     if n_vertices is not None:
-        n_vertices = whole_number("n_vertices", n_vertices, at_least=0)
-        vertex_count("n_vertices", n_vertices)
+        n_vertices = checks.whole_number("n_vertices", n_vertices, at_least=0)
+        checks.vertex_count("n_vertices", n_vertices)
         if n_vertices < n:
             e = int(np.flatnonzero(edges.max(axis=1) >= n_vertices)[0])
             raise ValueError(
@@ -98,16 +89,16 @@ def _from_networkx(graph: nx.Graph) -> GraphArrays:
 def _from_adjacency(adjacency: scipy.sparse.sparray) -> GraphArrays:
     if adjacency.ndim != 2 or adjacency.shape[0] != adjacency.shape[1]:
         raise ValueError(f"`graph` must be a square adjacency, got shape {adjacency.shape}")
-    vertex_count("graph", adjacency.shape[0])
+    checks.vertex_count("graph", adjacency.shape[0])
     if adjacency.dtype.kind not in "fiub":
         raise TypeError(f"`graph` must be a real adjacency, got dtype {adjacency.dtype}")
-    matrix = finite_entries("graph", csr_matrix("graph", adjacency))
+    matrix = finite_entries("graph", checks.csr_matrix("graph", adjacency))
     if matrix.dtype.kind in "iub":  # differences and absolute values could overflow
         matrix = matrix.astype(np.int64)
     difference = scipy.sparse.coo_array(matrix - matrix.T)
     scale = np.abs(matrix.data).max(initial=0)
     allowed = 8 * np.finfo(matrix.dtype).eps * scale if matrix.dtype.kind == "f" else 0
-    if (bad := first_true(~(np.abs(difference.data) <= allowed))) is not None:
+    if (bad := checks.first_true(~(np.abs(difference.data) <= allowed))) is not None:
         i, j = (int(axis[bad]) for axis in difference.coords)
         raise ValueError(
             f"`graph` must be a symmetric adjacency, got {matrix[i, j]} at ({i}, {j}) and "
@@ -125,7 +116,7 @@ def finite_entries(name: str, matrix: scipy.sparse.csr_array) -> scipy.sparse.cs
     """Sum duplicates and drop zeros of an owned matrix in place; check that entries are finite."""
     matrix.sum_duplicates()
     matrix.eliminate_zeros()
-    if (k := first_true(~np.isfinite(matrix.data))) is not None:
+    if (k := checks.first_true(~np.isfinite(matrix.data))) is not None:
         i = int(np.searchsorted(matrix.indptr, k, side="right")) - 1
         raise ValueError(
             f"`{name}` must be finite, got {matrix.data[k]} at ({i}, {matrix.indices[k]})"
@@ -161,7 +152,7 @@ def edge_array(name: str, value: object) -> np.ndarray:
             f'networkx.from_pandas_edgelist({name}, "source", "target", "weight"), with the names '
             "of your columns, makes a graph of it (create_using=networkx.MultiGraph keeps all rows)"
         )
-    edges = integer_array(name, value, ndim=2, names=numbered)  # type: ignore[arg-type]
+    edges = checks.integer_array(name, value, ndim=2, names=numbered)  # type: ignore[arg-type]
     if edges.shape[1] != 2:
         hint = ""
         if edges.shape[0] == edges.shape[1]:
@@ -172,7 +163,7 @@ def edge_array(name: str, value: object) -> np.ndarray:
                 f"{name}.T[u < v] with u, v = {name}"
             )
         raise ValueError(f"`{name}` must have shape (m, 2), got {edges.shape}{hint}")
-    if (e := first_true((edges < 0).any(axis=1))) is not None:
+    if (e := checks.first_true((edges < 0).any(axis=1))) is not None:
         raise ValueError(
             f"`{name}[{e}]` = {tuple(edges[e].tolist())} has a negative endpoint; vertices are "
             f"numbered from 0"
@@ -182,7 +173,7 @@ def edge_array(name: str, value: object) -> np.ndarray:
 
 def vertex_names(labels: Iterable[Hashable], n: int) -> tuple:
     """Check that labels are n distinct hashable names, and return them as a tuple."""
-    names = items("vertex_labels", labels, "names")
+    names = checks.items("vertex_labels", labels, "names")
     if len(names) != n:
         raise ValueError(
             f"`vertex_labels` must hold one name per vertex, {n} in all, got {len(names)}"
@@ -249,7 +240,7 @@ def edge_values(
     sizes = ", ".join("d" if s == -1 else str(s) for s in shape)
     wanted = f"an array of shape ({sizes})" if shape else "a number"
     try:
-        array = scalar_array(name, given)
+        array = checks.scalar_array(name, given)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error} (each edge needs {wanted})") from None
     found: tuple[int, ...] = array.shape

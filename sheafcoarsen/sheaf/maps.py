@@ -8,18 +8,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import (
-    dimensions,
-    eps_of,
-    first_true,
-    integer_array,
-    is_scalar,
-    offsets,
-    range_of_blocks,
-    scalar_array,
-    single_threaded_blas,
-    vertex_count,
-)
+from sheafcoarsen._support import checks, linalg, ragged, threads
 from sheafcoarsen.sheaf.graphs import edge_array
 
 MapsLike: TypeAlias = npt.ArrayLike | Sequence[npt.ArrayLike]
@@ -50,10 +39,10 @@ def flat_maps(
     if len(maps) != (len(maps) if m is None else m):
         raise ValueError(f"`{name}` must hold one map per {item}, {m} in all, got {len(maps)}")
     if isinstance(maps, np.ndarray) and maps.ndim == 3:
-        array = scalar_array(name, maps)
+        array = checks.scalar_array(name, maps)
         rows, cols = (np.full(len(array), size, dtype=np.int64) for size in array.shape[1:])
         return np.array(array, order="C").reshape(-1), rows, cols
-    arrays = [scalar_array(f"{name}[{e}]", item) for e, item in enumerate(maps)]
+    arrays = [checks.scalar_array(f"{name}[{e}]", item) for e, item in enumerate(maps)]
     for e, array in enumerate(arrays):
         if array.ndim != 2:
             raise ValueError(f"`{name}[{e}]` must be 2-D, got shape {array.shape}")
@@ -69,7 +58,7 @@ def flat_maps(
 
 def check_endpoints(edges: np.ndarray, n: int) -> None:
     """Raise an error unless all endpoints of edges are below n."""
-    if (e := first_true((edges >= n).any(axis=1))) is not None:
+    if (e := checks.first_true((edges >= n).any(axis=1))) is not None:
         raise ValueError(
             f"`edges[{e}]` = {tuple(edges[e].tolist())} is out of range for {n} vertices "
             f"(0 .. {n - 1})"
@@ -108,12 +97,12 @@ def stalk_dims(
             )
         said = "in its first map"
     else:
-        dims = integer_array("vertex_dims", vertex_dims)
-        dims = dimensions("vertex_dims", dims, len(dims), "vertex")
+        dims = checks.integer_array("vertex_dims", vertex_dims)
+        dims = checks.dimensions("vertex_dims", dims, len(dims), "vertex")
         said = "in `vertex_dims`"
     check_endpoints(edges, len(dims))
     for name, cols, end in ((names[0], tail_cols, 0), (names[1], head_cols, 1)):
-        if (e := first_true(cols != dims[edges[:, end]])) is not None:
+        if (e := checks.first_true(cols != dims[edges[:, end]])) is not None:
             v = int(edges[e, end])
             raise ValueError(
                 f"`{name}[{e}]` has {cols[e]} columns, but vertex {v} has dimension {dims[v]} "
@@ -127,8 +116,8 @@ def check_unitary(maps: np.ndarray, name: Callable[[int], str]) -> None:
     eye = np.eye(maps.shape[2], dtype=maps.dtype)
     with np.errstate(over="ignore", invalid="ignore"):
         errors = np.abs(maps.conj().swapaxes(1, 2) @ maps - eye).max(axis=(1, 2), initial=0)
-    allowed = np.sqrt(eps_of(maps.dtype))
-    if (e := first_true(~(errors <= allowed))) is not None:
+    allowed = np.sqrt(linalg.eps_of(maps.dtype))
+    if (e := checks.first_true(~(errors <= allowed))) is not None:
         square = maps.shape[1] == maps.shape[2]
         what = "be orthogonal or unitary" if square else "have orthonormal columns"
         raise ValueError(
@@ -152,15 +141,15 @@ def flat_arrays(
     """
     edges = edge_array("edges", edges)
     count = int(edges.max(initial=-1)) + 1
-    if not is_scalar("vertex_dims", vertex_dims):
+    if not checks.is_scalar("vertex_dims", vertex_dims):
         count = len(np.asarray(vertex_dims))
-    vertex_count("edges", count)
-    dims = dimensions("vertex_dims", vertex_dims, count, "vertex")
+    checks.vertex_count("edges", count)
+    dims = checks.dimensions("vertex_dims", vertex_dims, count, "vertex")
     check_endpoints(edges, count)
-    rows = dimensions("edge_dims", edge_dims, len(edges), "edge")
+    rows = checks.dimensions("edge_dims", edge_dims, len(edges), "edge")
     data = []
     for name, given, end in (("tail_data", tail_data, 0), ("head_data", head_data, 1)):
-        flat = scalar_array(name, given)
+        flat = checks.scalar_array(name, given)
         # as floats, because integers might overflow
         wanted = float((rows.astype(np.float64) * dims[edges[:, end]]).sum())
         if flat.shape != (wanted,):
@@ -182,7 +171,7 @@ def random_maps(
     rng: np.random.Generator, rows: np.ndarray, cols: np.ndarray, kind: MapKind, dtype: np.dtype
 ) -> np.ndarray:
     """Return flat random maps of the given shapes; see :meth:`CellularSheaf.random`."""
-    starts = offsets(rows * cols)
+    starts = ragged.offsets(rows * cols)
     if kind == "general":
         return _normal(rng, int(starts[-1]), dtype)
     data = np.zeros(int(starts[-1]), dtype)
@@ -197,11 +186,11 @@ def random_maps(
             maps = random_orthonormal(rng, len(here), r, c, dtype)
         else:
             maps = random_orthonormal(rng, len(here), c, r, dtype).swapaxes(1, 2)
-        data[range_of_blocks(starts, here)] = maps.reshape(-1)
+        data[ragged.range_of_blocks(starts, here)] = maps.reshape(-1)
     return data
 
 
-@single_threaded_blas()
+@threads.single_threaded_blas()
 def random_orthonormal(
     rng: np.random.Generator, count: int, rows: int, cols: int, dtype: np.dtype
 ) -> np.ndarray:

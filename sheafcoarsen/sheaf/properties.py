@@ -6,7 +6,7 @@ from typing import NamedTuple, Self, TypeAlias
 import numpy as np
 
 from sheafcoarsen._kernels.arrays import SheafArrays, scan
-from sheafcoarsen._support import check_range, item_index, offsets, read_only
+from sheafcoarsen._support import checks, ragged
 
 
 class Views:
@@ -35,11 +35,11 @@ class Views:
         dtype = np.result_type(tail_data.dtype, head_data.dtype)
         sheaf = object.__new__(cls)
         vars(sheaf).update(  # as the class is frozen
-            edges=read_only(edges),
-            vertex_dims=read_only(vertex_dims),
-            edge_dims=read_only(edge_dims),
-            tail_data=read_only(np.ascontiguousarray(tail_data, dtype)),
-            head_data=read_only(np.ascontiguousarray(head_data, dtype)),
+            edges=ragged.read_only(edges),
+            vertex_dims=ragged.read_only(vertex_dims),
+            edge_dims=ragged.read_only(edge_dims),
+            tail_data=ragged.read_only(np.ascontiguousarray(tail_data, dtype)),
+            head_data=ragged.read_only(np.ascontiguousarray(head_data, dtype)),
             vertex_labels=vertex_labels,
         )
         return sheaf
@@ -68,7 +68,7 @@ class Views:
     def _check_maps(self) -> Self:
         """Return the sheaf, after checking that entries are finite and their squares safe."""
         self._check_finite()
-        check_range("tail_maps and head_maps", self.largest_entry, self.dtype)
+        checks.check_range("tail_maps and head_maps", self.largest_entry, self.dtype)
         return self
 
     @property
@@ -99,22 +99,22 @@ class Views:
     @cached_property
     def vertex_offsets(self) -> np.ndarray:
         """Offset of each vertex's stalk in C^0, shape (n + 1,)."""
-        return read_only(offsets(self.vertex_dims))
+        return ragged.read_only(ragged.offsets(self.vertex_dims))
 
     @cached_property
     def edge_offsets(self) -> np.ndarray:
         """Offset of each edge's stalk in C^1, shape (m + 1,)."""
-        return read_only(offsets(self.edge_dims))
+        return ragged.read_only(ragged.offsets(self.edge_dims))
 
     @cached_property
     def tail_offsets(self) -> np.ndarray:
         """Offset of each map in ``tail_data``, shape (m + 1,)."""
-        return read_only(offsets(self.edge_dims * self.vertex_dims[self.edges[:, 0]]))
+        return ragged.read_only(ragged.offsets(self.edge_dims * self.vertex_dims[self.edges[:, 0]]))
 
     @cached_property
     def head_offsets(self) -> np.ndarray:
         """Offset of each map in ``head_data``, shape (m + 1,)."""
-        return read_only(offsets(self.edge_dims * self.vertex_dims[self.edges[:, 1]]))
+        return ragged.read_only(ragged.offsets(self.edge_dims * self.vertex_dims[self.edges[:, 1]]))
 
     @cached_property
     def map_shape(self) -> tuple[int, int] | None:
@@ -132,7 +132,7 @@ class Views:
     def _map(self, e: int, data: np.ndarray, starts: np.ndarray, end: int) -> np.ndarray:
         if isinstance(e, bool) or not isinstance(e, int | np.integer):
             raise TypeError(f"`e` must be an integer, the index of an edge, got {e!r}")
-        e = item_index("edge", e, self.n_edges)
+        e = checks.item_index("edge", e, self.n_edges)
         shape = (self.edge_dims[e], self.vertex_dims[self.edges[e, end]])
         return data[starts[e] : starts[e + 1]].reshape(shape)
 

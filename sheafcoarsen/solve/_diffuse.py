@@ -10,15 +10,7 @@ import numpy.typing as npt
 import scipy.sparse
 import scipy.special
 
-from sheafcoarsen._support import (
-    CochainLike,
-    Vertices,
-    cochain,
-    eps_of,
-    first_true,
-    real_number,
-    vertex_mask,
-)
+from sheafcoarsen._support import CochainLike, Vertices, checks, labels, linalg
 from sheafcoarsen.operators import as_columns, coboundary, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 from sheafcoarsen.solve.eigensolver import unit_mass
@@ -104,9 +96,9 @@ def diffuse(
            [0.507, 0.503, 0.498],
            [0.5  , 0.5  , 0.5  ]])
     """
-    X = cochain(check_sheaf(sheaf), X, "X")
+    X = checks.cochain(check_sheaf(sheaf), X, "X")
     times = _times(t)
-    stays = vertex_mask("fixed", () if fixed is None else fixed, sheaf)
+    stays = labels.vertex_mask("fixed", () if fixed is None else fixed, sheaf)
     flows = np.repeat(~stays, sheaf.vertex_dims)
     result = np.repeat(X[None], len(times), axis=0)
     weights, weight_unit = unit_mass(sheaf, mass)
@@ -145,7 +137,7 @@ def diffuse(
             factors = scipy.sparse.diags_array(speeds.astype(adjoint.dtype), format="csr")
             adjoint = scipy.sparse.csr_array(factors @ adjoint)
         x = as_columns(X).astype(np.result_type(X.dtype, np.float64))
-        eps = eps_of(X.dtype)
+        eps = linalg.eps_of(X.dtype)
         begin = 0.0
         # Restart where t norm(L) is 1e2 and 1e4: the high modes have then decayed and add no
         # rounding errors to the low modes. On a complete graph at t norm(L) = 1e6, this reduces
@@ -168,8 +160,8 @@ def _times(t: Any) -> np.ndarray:
         named = {f"t[{i}]": value for i, value in enumerate(t)}
     else:
         raise ValueError(f"`t` must be a number or a sequence of numbers, got shape {np.shape(t)}")
-    times = np.array([real_number(name, value) for name, value in named.items()], np.float64)
-    if (bad := first_true(~((times >= 0) & (times < np.inf)))) is not None:
+    times = np.array([checks.real_number(name, value) for name, value in named.items()], np.float64)
+    if (bad := checks.first_true(~((times >= 0) & (times < np.inf)))) is not None:
         raise ValueError(f"`{list(named)[bad]}` must be finite and at least 0, got {times[bad]}")
     return times
 

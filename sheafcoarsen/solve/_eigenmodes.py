@@ -15,18 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import (
-    ReadOnly,
-    choice,
-    eps_of,
-    flag,
-    random_generator,
-    read_only,
-    scalar_array,
-    single_threaded_blas,
-    tables,
-    whole_number,
-)
+from sheafcoarsen._support import ReadOnly, checks, linalg, ragged, tables, threads
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.sheaf import (
     CellularSheaf,
@@ -181,18 +170,18 @@ def eigenmodes(
     (array([0., 1., 1.]), 1, False)
     """
     check_sheaf(sheaf)
-    k = whole_number("k", k, at_least=1)
+    k = checks.whole_number("k", k, at_least=1)
     if k > sheaf.dim_c0:
         raise ValueError(f"`k` must be at most dim_c0 = {sheaf.dim_c0}, got {k}")
-    choice("method", method, get_args(Method))
-    progress = flag("progress", progress)
-    rng = random_generator("seed", seed)
-    tol = tolerance("tol", tol, eps_of(np.float64))
+    checks.choice("method", method, get_args(Method))
+    progress = checks.flag("progress", progress)
+    rng = checks.random_generator("seed", seed)
+    tol = tolerance("tol", tol, linalg.eps_of(np.float64))
     work, unit = unit_sheaf(sheaf)
     weights, weight_unit = unit_mass(sheaf, mass)
     given = None if start is None else _start(sheaf, start)
     masses = None if weights is None else np.repeat(weights, sheaf.vertex_dims)
-    single = eps_of(sheaf.dtype) > eps_of(np.float64)
+    single = linalg.eps_of(sheaf.dtype) > linalg.eps_of(np.float64)
     pencil = Pencil(work, masses, single, progress)
     if weights is not None:  # the logarithm of the largest eigenvalue
         exponent = math.log10(max(pencil.norm, 1e-300)) + 2 * math.log10(unit)
@@ -210,7 +199,7 @@ def eigenmodes(
         given = None if given is None else independent(line.contract(given))
         half = Pencil(line.sheaf, weights, single, progress)
         problem = EigenProblem(half, (k + 1) // 2, tol, seed=rng)
-    with single_threaded_blas():
+    with threads.single_threaded_blas():
         found = lowest_eigenpairs(problem, problem.chosen() if method == "auto" else method, given)
         assert found is not None  # None only if ``positive`` is set, which it is not here
         units = unit, weight_unit
@@ -266,15 +255,15 @@ def _finished(
     values, X = values[:k], X[:, :k]
     residuals = pencil.residuals(values, X) / (pencil.norm or 1.0)
     squares = pencil.squares(X)
-    tie = np.sqrt(eps_of(np.float64)) * pencil.norm * squares[-1]
+    tie = np.sqrt(linalg.eps_of(np.float64)) * pencil.norm * squares[-1]
     dtype, (unit, weight_unit) = sheaf.dtype, units
     root = np.sqrt(weight_unit)
     result = Eigenmodes(
-        read_only(
+        ragged.read_only(
             (np.maximum(values, 0) * unit / root * unit / root).astype(dtype.type(0).real.dtype)
         ),
-        read_only((X / root).astype(dtype)),
-        read_only(residuals / root),
+        ragged.read_only((X / root).astype(dtype)),
+        ragged.read_only(residuals / root),
         min(n_zero, k),
         bool(next_value - values[-1] <= tie),
         found.method,
@@ -287,7 +276,7 @@ def _finished(
 
 def _start(sheaf: CellularSheaf, start: npt.ArrayLike) -> np.ndarray:
     """Return an orthonormal basis of the start vectors, real for a real sheaf."""
-    X = scalar_array("start", start)
+    X = checks.scalar_array("start", start)
     if X.ndim != 2 or X.shape[0] != sheaf.dim_c0:
         raise ValueError(
             f"`start` must have vectors as columns, shape ({sheaf.dim_c0}, h), got shape {X.shape}"
@@ -342,7 +331,7 @@ def complex_line(sheaf: CellularSheaf) -> ComplexLine | None:
         # a map is x -> z x + w conj(x), with z the rotation and w the reflection
         rotation, reflection = (a + d + 1j * (c - b)) / 2, (a - d + 1j * (c + b)) / 2
         sizes = np.sort([abs(rotation), abs(reflection)], axis=0)
-        if (sizes[0] > 16 * eps_of(sheaf.dtype) * sizes[1]).any():
+        if (sizes[0] > 16 * linalg.eps_of(sheaf.dtype) * sizes[1]).any():
             return None
         reflects.append(abs(reflection) > abs(rotation))
         numbers.append(np.where(reflects[-1], reflection, rotation))

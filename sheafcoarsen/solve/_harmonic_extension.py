@@ -9,19 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import (
-    EPS,
-    Vertices,
-    check_range,
-    cochain,
-    eps_of,
-    first_true,
-    flag,
-    offsets,
-    ranges,
-    scalar_array,
-    vertex_indices,
-)
+from sheafcoarsen._support import EPS, Vertices, checks, labels, linalg, ragged
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections import given_values
@@ -111,16 +99,16 @@ def harmonic_extension(
     array([0.16666667, 0.33333333, 0.5       , 0.66666667, 0.83333333])
     """
     check_sheaf(sheaf)
-    progress = flag("progress", progress)
-    vertices = vertex_indices("vertices", vertices, sheaf, once=True)
+    progress = checks.flag("progress", progress)
+    vertices = labels.vertex_indices("vertices", vertices, sheaf, once=True)
     given = given_values(sheaf, vertices, values)
     dim_c0 = sheaf.dim_c0
     if weight is not None:
         sheaf, vertices = _with_guides(sheaf, vertices, weight)
-    at = ranges(sheaf.vertex_offsets[vertices], sheaf.vertex_dims[vertices])
+    at = ragged.ranges(sheaf.vertex_offsets[vertices], sheaf.vertex_dims[vertices])
     x = np.zeros((sheaf.dim_c0, *given.shape[1:]), np.result_type(given.dtype, sheaf.dtype))
     x[at] = given
-    x = cochain(sheaf, x, "values", " in all")
+    x = checks.cochain(sheaf, x, "values", " in all")
     fixed = np.zeros(sheaf.n_vertices, bool)
     fixed[vertices] = True
     inside = np.flatnonzero(np.repeat(~fixed, sheaf.vertex_dims))
@@ -153,7 +141,7 @@ def _with_guides(
     The new vertex has the given value and an edge with maps sqrt(w) I, whose energy is the penalty.
     A vertex with an infinite or very large weight is itself fixed.
     """
-    weights = scalar_array("weight", weight)
+    weights = checks.scalar_array("weight", weight)
     if weights.dtype.kind == "c":
         raise TypeError(f"`weight` must be real, got dtype {weights.dtype}")
     if weights.shape not in ((), (len(vertices),)):
@@ -162,7 +150,7 @@ def _with_guides(
             f"shape {weights.shape}"
         )
     weights = np.full(len(vertices), weights, np.float64)
-    if (i := first_true(~(weights > 0))) is not None:
+    if (i := checks.first_true(~(weights > 0))) is not None:
         raise ValueError(
             f"`weight` must be above 0, got {weights[i]} for vertex {vertices[i]}: omit vertices "
             f"whose values do not matter"
@@ -170,20 +158,20 @@ def _with_guides(
     finite = weights[np.isfinite(weights)]
     if finite.size:  # check the square roots, which become entries of maps
         for extreme in (finite.min(), finite.max()):
-            check_range("weight", float(np.sqrt(extreme)), sheaf.dtype)
+            checks.check_range("weight", float(np.sqrt(extreme)), sheaf.dtype)
     # from the weight pull / eps on, a value is a constraint up to rounding: the squares of the maps
     # would be lost if they were added to the weight
     ends, rows = sheaf.edges.ravel(), np.repeat(sheaf.edge_dims, 2)
     entries = np.bincount(ends, rows, minlength=sheaf.n_vertices) * sheaf.vertex_dims
     pull = entries[vertices] * float(sheaf.largest_entry) ** 2
-    soft = np.flatnonzero(np.isfinite(weights) & (weights * eps_of(sheaf.dtype) < pull))
+    soft = np.flatnonzero(np.isfinite(weights) & (weights * linalg.eps_of(sheaf.dtype) < pull))
     guided = vertices[soft]
     dims = sheaf.vertex_dims[guided]
     new = sheaf.n_vertices + np.arange(len(soft))
     squares = dims**2
     roots = np.zeros(int(squares.sum()), sheaf.dtype)
-    starts = np.repeat(offsets(squares)[:-1], dims)
-    rows = ranges(np.zeros(len(dims), np.int64), dims)
+    starts = np.repeat(ragged.offsets(squares)[:-1], dims)
+    rows = ragged.ranges(np.zeros(len(dims), np.int64), dims)
     roots[starts + rows * (np.repeat(dims, dims) + 1)] = np.repeat(np.sqrt(weights[soft]), dims)
     held = vertices.copy()
     held[soft] = new

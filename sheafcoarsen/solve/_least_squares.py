@@ -10,20 +10,14 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._support import (
-    RESIDUAL_LIMIT,
     CochainLike,
     ReadOnly,
     Vertices,
-    choice,
-    eps_of,
-    first_true,
-    flag,
-    range_limits,
-    ranges,
-    read_only,
-    scalar_array,
+    checks,
+    labels,
+    linalg,
+    ragged,
     tables,
-    vertex_indices,
 )
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import as_columns, coboundary
@@ -141,21 +135,21 @@ def least_squares(
     (array([2.2, 1.1, 0. ]), array([0.01, 0.01, 0.01]))
     """
     check_sheaf(sheaf)
-    choice("method", method, get_args(Method))
-    progress = flag("progress", progress)
-    tol = tolerance("tol", tol, eps_of(np.float64))
-    data = scalar_array("b", b)
+    checks.choice("method", method, get_args(Method))
+    progress = checks.flag("progress", progress)
+    tol = tolerance("tol", tol, linalg.eps_of(np.float64))
+    data = checks.scalar_array("b", b)
     if data.ndim not in (1, 2) or len(data) != sheaf.dim_c1:
         raise ValueError(
             f"`b` must have shape (dim_c1,) or (dim_c1, h) with dim_c1 = {sheaf.dim_c1}, because "
             f"it holds data on edges; got shape {data.shape}"
         )
-    if (bad := first_true(~np.isfinite(as_columns(data)).all(axis=1))) is not None:
+    if (bad := checks.first_true(~np.isfinite(as_columns(data)).all(axis=1))) is not None:
         raise ValueError(f"`b` must be finite, got {data[bad]} in row {bad}")
     dtype = np.result_type(data, sheaf.dtype)
     data = np.ascontiguousarray(data, dtype)
     largest = float(np.abs(data).max(initial=0.0))
-    if largest > 100 * range_limits(dtype)[1]:
+    if largest > 100 * checks.range_limits(dtype)[1]:
         raise ValueError(
             f"`b` has entries up to {largest:.3g}, whose squares overflow {dtype}: rescale `b`"
         )
@@ -166,7 +160,7 @@ def least_squares(
     x = np.zeros((sheaf.dim_c0, columns.shape[1]), columns.dtype)
     fixed = np.zeros(sheaf.n_vertices, bool)
     if vertices is not None:
-        at = vertex_indices("vertices", vertices, sheaf, once=True)
+        at = labels.vertex_indices("vertices", vertices, sheaf, once=True)
         fixed[at] = True
         given = given_values(sheaf, at, values)
         if given.ndim == 2 and given.shape[1] != columns.shape[1]:
@@ -175,7 +169,7 @@ def least_squares(
                 f"{columns.shape[1]}"
             )
         x = x.astype(np.result_type(x, given))
-        x[ranges(sheaf.vertex_offsets[at], sheaf.vertex_dims[at])] = as_columns(given)
+        x[ragged.ranges(sheaf.vertex_offsets[at], sheaf.vertex_dims[at])] = as_columns(given)
     if x.dtype.kind == "c":
         dtype = np.result_type(dtype, np.complex64)
     solve = Solver(sheaf, method=method, fixed=fixed, progress=progress)
@@ -184,8 +178,8 @@ def least_squares(
     sums = np.zeros((sheaf.n_edges, difference.shape[1]), difference.real.dtype)
     kernels.sum_products(sheaf.edge_offsets, difference, difference, sums)
     return LeastSquares(
-        read_only(x.reshape(len(x), *data.shape[1:]).astype(dtype)),
-        read_only(sums.reshape(len(sums), *data.shape[1:])),
+        ragged.read_only(x.reshape(len(x), *data.shape[1:]).astype(dtype)),
+        ragged.read_only(sums.reshape(len(sums), *data.shape[1:])),
         residual,
         iterations,
         solve.method,
@@ -228,7 +222,9 @@ def _minimized(
             break
     scales = (abs(adjoint) @ (abs(delta) @ abs(x) + abs(b)))[free]
     terms = max(int(np.diff(A.indptr).max(initial=0)) for A in (delta, adjoint))
-    missed = ~(residuals <= tol + RESIDUAL_LIMIT * terms * eps_of(x.dtype) * measure(scales))
+    missed = ~(
+        residuals <= tol + linalg.RESIDUAL_LIMIT * terms * linalg.eps_of(x.dtype) * measure(scales)
+    )
     residual = float(residuals.max(initial=0.0))
     if missed.any():
         raise NotConverged(

@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import Seed, choice, fraction, random_generator, single_threaded_blas
+from sheafcoarsen._support import Seed, checks, threads
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sections import global_sections
@@ -76,9 +76,9 @@ def leverages(
     array([0.66666667, 0.66666667, 0.66666667, 1.        ])
     """
     check_sheaf(sheaf)
-    choice("method", method, get_args(Method))
-    eps = fraction("eps", eps)
-    rng = random_generator("seed", seed)
+    checks.choice("method", method, get_args(Method))
+    eps = checks.fraction("eps", eps)
+    rng = checks.random_generator("seed", seed)
     F = own_unit(sheaf)
     delta = coboundary(unit_sheaf(F)[0])
     columns = int(np.ceil(8 / eps**2))  # for a relative error sqrt(2 / columns) of eps / 2
@@ -114,7 +114,7 @@ def own_unit(F: CellularSheaf) -> CellularSheaf:
     return sheaf_like(F, unit.tail_data.astype(F.dtype), unit.head_data.astype(F.dtype))
 
 
-@single_threaded_blas()
+@threads.single_threaded_blas()
 def _by_decomposition(F: CellularSheaf, delta: scipy.sparse.csr_array, rank: int) -> np.ndarray:
     """Return the squared row norms of an orthonormal basis of the range of delta.
 
@@ -139,7 +139,7 @@ def _by_decomposition(F: CellularSheaf, delta: scipy.sparse.csr_array, rank: int
     return np.concatenate([np.einsum("ij,ij->j", Y.conj(), Y).real for Y in images])
 
 
-@single_threaded_blas()
+@threads.single_threaded_blas()
 def _by_solves(F: CellularSheaf, delta: scipy.sparse.csr_array, rank: int) -> np.ndarray:
     """Return the diagonal of delta delta^+, computed in blocks of columns.
 
@@ -158,7 +158,7 @@ def _by_solves(F: CellularSheaf, delta: scipy.sparse.csr_array, rank: int) -> np
     return rows
 
 
-@single_threaded_blas()
+@threads.single_threaded_blas()
 def sketched(
     solve: Solver, delta: scipy.sparse.csr_array, columns: int, tol: float, rng: np.random.Generator
 ) -> np.ndarray:

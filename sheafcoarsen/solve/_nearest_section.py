@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import CochainLike, bar, cochain, eps_of, flag, single_threaded_blas
+from sheafcoarsen._support import CochainLike, checks, linalg, threads
 from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections import find_sections
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
@@ -53,8 +53,8 @@ def nearest_section(sheaf: CellularSheaf, x: CochainLike, *, progress: bool = Fa
     >>> sc.nearest_section(F, [3.0, 0.0, 0.0]).round(12)
     array([1., 1., 1.])
     """
-    x = cochain(check_sheaf(sheaf), x)
-    progress = flag("progress", progress)
+    x = checks.cochain(check_sheaf(sheaf), x)
+    progress = checks.flag("progress", progress)
     work = as_columns(x).astype(np.result_type(x.dtype, np.float64))
     units = column_units(work)
     work = work / units
@@ -69,14 +69,14 @@ def nearest_section(sheaf: CellularSheaf, x: CochainLike, *, progress: bool = Fa
             # scale rows by powers of two to maxima in 1/2 .. 1, but keep rows of rounding size
             # negligible
             largest = abs(delta).max(axis=1).toarray().reshape(-1)
-            seen = largest > eps_of(sheaf.dtype) * largest.max()
+            seen = largest > linalg.eps_of(sheaf.dtype) * largest.max()
             scale = np.where(seen, np.ldexp(1.0, -np.frexp(largest)[1]), 1.0)
             delta = scipy.sparse.csr_array(scipy.sparse.diags_array(scale) @ delta)
         return NormalEquations(delta, sheaf).kernel_part(work)
 
     methods = [by_basis, by_iteration]
     first, second = methods[::-1] if has_many_sections(sheaf) else methods
-    with bar(1, "nearest section", progress) as shown, single_threaded_blas():
+    with threads.bar(1, "nearest section", progress) as shown, threads.single_threaded_blas():
         try:
             section = first()
         except np.linalg.LinAlgError:

@@ -9,21 +9,7 @@ import numpy as np
 import scipy.sparse
 from scipy.sparse.linalg import LinearOperator
 
-from sheafcoarsen._support import (
-    RESIDUAL_LIMIT,
-    CochainLike,
-    Vertices,
-    choice,
-    cochain,
-    eps_of,
-    flag,
-    inf_norm,
-    ranges,
-    real_number,
-    scalar_array,
-    single_threaded_blas,
-    vertex_mask,
-)
+from sheafcoarsen._support import CochainLike, Vertices, checks, labels, linalg, ragged, threads
 from sheafcoarsen.elimination import Elimination, dim_of_few_edges, eliminate
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import Factors, as_columns, fills_little, laplacian
@@ -116,15 +102,15 @@ class Solver:
         progress: bool = False,
     ) -> None:
         check_sheaf(sheaf)
-        choice("method", method, get_args(Method))
+        checks.choice("method", method, get_args(Method))
         self._asked = method
-        self.shift = real_number("shift", shift)
+        self.shift = checks.real_number("shift", shift)
         if not 0 <= self.shift < np.inf:
             raise ValueError(f"`shift` must be at least 0 and finite, got {self.shift:g}")
-        self._progress = flag("progress", progress)
-        self.fixed = vertex_mask("fixed", () if fixed is None else fixed, sheaf)
+        self._progress = checks.flag("progress", progress)
+        self.fixed = labels.vertex_mask("fixed", () if fixed is None else fixed, sheaf)
         self.iterations, self.residual = 0, 0.0
-        with single_threaded_blas():
+        with threads.single_threaded_blas():
             self._set_up(sheaf)
 
     def _set_up(self, sheaf: CellularSheaf, like: Multigrid | None = None) -> None:
@@ -134,18 +120,18 @@ class Solver:
         self._unit_sheaf, self._unit = unit_sheaf(free)
         shift = self.shift / self._unit / self._unit
         L = laplacian(self._unit_sheaf)
-        self._eps = eps_of(L.dtype)
+        self._eps = linalg.eps_of(L.dtype)
         if shift:
             L = scipy.sparse.csr_array(L + shift * scipy.sparse.eye_array(*L.shape, format="csr"))
         self._L = L
-        self._norm = inf_norm(L)
+        self._norm = linalg.inf_norm(L)
         blocks, roots = unit_blocks(L, free.vertex_dims)
         self._scaling = adjoint(roots)
         # eliminate leaves and chains, so that the methods solve on the remaining sheaf only
         reduced = without_leaves(self._unit_sheaf) if shift == 0 else None
         left = self._unit_sheaf if reduced is None else reduced.sheaf
         A = L if reduced is None else laplacian(left)
-        size = self._norm if reduced is None else inf_norm(A)
+        size = self._norm if reduced is None else linalg.inf_norm(A)
         self.method: str = self._asked
         if self._asked == "auto":
             is_cheap = A.shape[0] <= DIRECT_BELOW or fills_little(A)
@@ -234,8 +220,12 @@ class Solver:
         NotConverged
             If the residual does not reach ``tol``; ``result`` of the error is the best x.
         """
-        rounding = max(eps_of(scalar_array("b", b).dtype), eps_of(self.sheaf.dtype))
-        return self._solved(cochain(self.sheaf, b, "b", right_side=True), tol, x0, 1e3 * rounding)
+        rounding = max(
+            linalg.eps_of(checks.scalar_array("b", b).dtype), linalg.eps_of(self.sheaf.dtype)
+        )
+        return self._solved(
+            checks.cochain(self.sheaf, b, "b", right_side=True), tol, x0, 1e3 * rounding
+        )
 
     def _solved(
         self, given: np.ndarray, tol: float, x0: CochainLike | None, outside: float
@@ -264,7 +254,7 @@ class Solver:
             B = orthogonal_part(B, self._kernel)
         start = self._precondition(B) if self._exact and x0 is None else np.zeros_like(B)
         if x0 is not None:
-            guess = cochain(self.sheaf, x0, "x0", right_side=True)
+            guess = checks.cochain(self.sheaf, x0, "x0", right_side=True)
             if guess.shape != given.shape:
                 raise ValueError(
                     f"`x0` must have the shape of `b`, {given.shape}, got {guess.shape}"
@@ -276,7 +266,7 @@ class Solver:
             guess = as_columns(guess)[self._free] / scales * self._unit * self._unit
             guess = guess * (sizes > 0)  # where b = 0, start from the solution 0
             start = orthogonal_part(guess.astype(B.dtype), self._kernel)
-        with single_threaded_blas():
+        with threads.single_threaded_blas():
             found, attainable = self._iterate(B, start, np.where(sizes > 0, tol, 0.0))
         residuals = found.residuals
         X = orthogonal_part(found.x, self._kernel) * sizes / self._unit / self._unit
@@ -306,7 +296,7 @@ class Solver:
         )
         terms = int(np.diff(L.indptr).max(initial=0)) + 1
         sizes = terms * (abs(L) @ abs(found.x) + abs(B))
-        return found, RESIDUAL_LIMIT * self._eps * measure(sizes)
+        return found, linalg.RESIDUAL_LIMIT * self._eps * measure(sizes)
 
     def update(self, sheaf: CellularSheaf) -> None:
         """Replace the maps on the same graph, and set up the preconditioner again.
@@ -341,7 +331,7 @@ class Solver:
         )
         fresh = object.__new__(Solver)  # a new object: an interrupt leaves the old state intact
         vars(fresh).update(vars(self))
-        with single_threaded_blas():
+        with threads.single_threaded_blas():
             fresh._set_up(sheaf, self._multigrid)
         vars(self).update(vars(fresh))
 
@@ -352,7 +342,7 @@ class Solver:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        with single_threaded_blas():
+        with threads.single_threaded_blas():
             self._set_up(self.sheaf)
 
     def as_preconditioner(self) -> LinearOperator:
@@ -384,7 +374,7 @@ class Solver:
         columns = as_columns(np.asarray(X))
         Y = np.zeros(columns.shape, np.result_type(columns, self._L.dtype))
         inside = np.ascontiguousarray(columns[self._free]).astype(Y.dtype)
-        with single_threaded_blas():
+        with threads.single_threaded_blas():
             Z = self._precondition(orthogonal_part(inside, self._kernel))
         Y[self._free] = Z / self._unit / self._unit
         return Y.reshape(X.shape)
@@ -407,8 +397,8 @@ def grounded(sheaf: CellularSheaf, fixed: np.ndarray) -> CellularSheaf:
     data = np.concatenate([sheaf.tail_data, sheaf.head_data])
     tails, heads = sheaf.tail_offsets[edges], len(sheaf.tail_data) + sheaf.head_offsets[edges]
     sizes = sheaf.edge_dims[edges] * dims[ends].T
-    tail = data[ranges(np.where(at_tail, heads, tails), sizes[0])]
-    head = data[ranges(np.where(at_head, tails, heads), sizes[1])]
+    tail = data[ragged.ranges(np.where(at_tail, heads, tails), sizes[0])]
+    head = data[ragged.ranges(np.where(at_head, tails, heads), sizes[1])]
     head[np.repeat(at_tail | at_head, sizes[1])] = 0
     return trusted_sheaf(ends, dims, sheaf.edge_dims[edges], tail, head)
 
@@ -465,7 +455,7 @@ def _factored(
     errors of A, scaled by S, which pivots need not show.
     """
     unit = scipy.sparse.csr_array(scaled(roots, A, roots))
-    factors = Factors(unit, rounding * inf_norm(unit))
+    factors = Factors(unit, rounding * linalg.inf_norm(unit))
     pivots, roots_adjoint = np.abs(factors.pivots), adjoint(roots)
     sums = abs(roots_adjoint) @ (abs(A) @ (abs(roots) @ np.ones(A.shape[0])))
     level = rounding * float(sums.max())  # above the shift if S amplifies the rounding errors of A
@@ -492,7 +482,7 @@ def column_norms(X: np.ndarray) -> np.ndarray:
 
 def tolerance(name: str, value: float, eps: float) -> float:
     """Check that a tolerance is at least 10 eps and below 1, and return it."""
-    tol, least = real_number(name, value), f"{10 * eps:.1g}, the level of rounding,"
+    tol, least = checks.real_number(name, value), f"{10 * eps:.1g}, the level of rounding,"
     if not 10 * eps <= tol < 1:
         raise ValueError(f"`{name}` must be at least {least} and below 1, got {tol:g}")
     return tol

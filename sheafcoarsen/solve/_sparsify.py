@@ -7,15 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import (
-    ReadOnly,
-    Seed,
-    fraction,
-    random_generator,
-    read_only,
-    single_threaded_blas,
-    tables,
-)
+from sheafcoarsen._support import ReadOnly, Seed, checks, ragged, tables, threads
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sheaf import (
@@ -90,7 +82,7 @@ class Sparsification(ReadOnly):
         if not ((weights > 0) & (weights < np.inf)).all():
             raise ValueError(f"{wrong}`weights` must be positive and finite")
         if self.eps is not None:
-            fraction("eps", self.eps)
+            checks.fraction("eps", self.eps)
         kept = Topology(self.fine.edges[edges], self.fine.vertex_dims, self.fine.edge_dims[edges])
         if not same_topology(kept, self.sheaf):
             raise ValueError(f"{wrong}`sheaf` must have the stalks of `fine` and its edges `edges`")
@@ -199,8 +191,8 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     (True, True)
     """
     check_sheaf(sheaf)
-    eps = fraction("eps", eps)
-    rng = random_generator("seed", seed)
+    eps = checks.fraction("eps", eps)
+    rng = checks.random_generator("seed", seed)
     F = own_unit(sheaf)
     solve = Solver(F)
     delta = coboundary(unit_sheaf(F)[0])
@@ -222,7 +214,9 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
         if halvings.any():
             lo, hi = _extreme_ratios(sheaf, sparse, solve, allowed)
         if max(1 - lo, hi - 1) <= allowed:
-            Z = Sparsification(sheaf, sparse, read_only(edges), read_only(weights), eps)
+            Z = Sparsification(
+                sheaf, sparse, ragged.read_only(edges), ragged.read_only(weights), eps
+            )
             vars(Z)["_bounds"] = lo, hi
             return Z
         oversampling *= 2
@@ -279,7 +273,7 @@ def _extreme_ratios(
     T = np.zeros((steps, steps), fine.dtype)  # Q* L' Q in the upper triangle
     spans: list[float] = []  # hi - lo of all steps
     Q = LQ = np.zeros((fine.dim_c0, 0), fine.dtype)
-    with single_threaded_blas():
+    with threads.single_threaded_blas():
         L, A = laplacian(fine), laplacian(unit_sheaf(G, unit)[0])
         # the start delta* y: edges of all strengths have the same share in its norm
         y = np.random.default_rng(0).standard_normal((fine.dim_c1, 1)).astype(fine.dtype)

@@ -12,15 +12,7 @@ from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.csgraph import dijkstra
 
 from sheafcoarsen._kernels import solve as kernels
-from sheafcoarsen._support import (
-    RESIDUAL_LIMIT,
-    Vertices,
-    eps_of,
-    first_true,
-    real_number,
-    scalar_array,
-    vertex_indices,
-)
+from sheafcoarsen._support import Vertices, checks, labels, linalg
 from sheafcoarsen.operators import Factors, laplacian
 from sheafcoarsen.partition import edge_strengths
 from sheafcoarsen.sections import given_values
@@ -98,9 +90,9 @@ def transport(
     check_sheaf(sheaf)
     several = isinstance(vertex, list | np.ndarray)
     names: Any = vertex if several else [vertex]
-    at = vertex_indices("vertex", names, sheaf, once=True)
+    at = labels.vertex_indices("vertex", names, sheaf, once=True)
     n, d = sheaf.n_vertices, int(sheaf.vertex_dims[:1].sum())
-    value = scalar_array("value", value)
+    value = checks.scalar_array("value", value)
     shape = (len(at), d) if several else (d,)
     if d == 1 and value.shape == shape[:-1]:  # numbers at stalks of dimension 1
         value = value.reshape(shape)
@@ -128,7 +120,7 @@ def transport(
         farthest = hops[reached].max(initial=0.0)
         shift = mean / masses.mean() / max(1.0, farthest / 300) ** 2
     else:
-        t = real_number("t", t)
+        t = checks.real_number("t", t)
         shift = 1 / t / scale / scale * mass_unit if t > 0 else 0.0
         if not 0 < shift < np.inf:
             raise ValueError(f"`t` must be positive and in units of M / L, got {t:g}")
@@ -138,7 +130,7 @@ def transport(
     sources = np.zeros((n, 2))
     sources[at] = np.stack([np.linalg.norm(b[at], axis=1), np.ones(len(at))], axis=1)
     u, p = Factors(csr_array(scalar + diags_array(masses)), 0.0).solve(sources).T
-    if (v := first_true(reached & (p < np.finfo(float).tiny))) is not None:
+    if (v := checks.first_true(reached & (p < np.finfo(float).tiny))) is not None:
         raise ValueError(
             f"`t` = {t:g} is so small that heat does not reach vertex {v}: increase `t`"
         )
@@ -162,7 +154,7 @@ def _check_connection(sheaf: CellularSheaf, L: csr_array, degrees: np.ndarray) -
         row, column = entries.row[inside], entries.col[inside]
         degree = degrees[row // d]
         error = np.abs(entries.data[inside] - np.where(row == column, degree, 0.0))
-        size = RESIDUAL_LIMIT * eps_of(sheaf.dtype) * (np.diff(L.indptr)[row] + d)
+        size = linalg.RESIDUAL_LIMIT * linalg.eps_of(sheaf.dtype) * (np.diff(L.indptr)[row] + d)
         holds = bool((error <= size * degree).all())
     if not holds:
         raise ValueError(
@@ -209,7 +201,7 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
         return np.zeros((0, 0), sheaf.dtype)
     d = int(sheaf.vertex_dims[0])
     for what, dims in (("vertex", sheaf.vertex_dims), ("edge", sheaf.edge_dims)):
-        if (other := first_true(dims != dims[:1])) is not None:
+        if (other := checks.first_true(dims != dims[:1])) is not None:
             raise ValueError(
                 f"`sheaf` must have {what} stalks of the same dimension, but {what} "
                 f"{other} has dimension {dims[other]} and {what} 0 has {dims[0]}"

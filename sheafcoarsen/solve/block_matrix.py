@@ -10,7 +10,7 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import solve as kernels
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen._support import eps_of, offsets, ranges, run_ranges, zero_level
+from sheafcoarsen._support import linalg, ragged, threads
 
 Matrix = Any
 """A sparse array, csr or bsr."""
@@ -73,7 +73,7 @@ class BlockMatrix:
         factors = np.empty(h, dtype)
         factors[:] = by
         terms = tuple((float(x), T) for x, T in (*plus, *((0.0, out),) * (3 - len(plus))))
-        run_ranges(
+        threads.run_ranges(
             lambda lo, hi: kernels.combine_blocks(
                 lo, hi, self._arrays, shape, Y, factors, terms, out
             ),
@@ -148,7 +148,7 @@ def block_roots(blocks: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarra
     pivots = np.diagonal(inverses, axis1=1, axis2=2).real ** 2
     failed |= pivots.min(axis=1) <= least / nearly_singular
     values, vectors = np.linalg.eigh(blocks[failed])
-    level = zero_level(blocks.shape[1], eps_of(blocks.dtype), values[:, -1:])
+    level = linalg.zero_level(blocks.shape[1], linalg.eps_of(blocks.dtype), values[:, -1:])
     seen = values > np.maximum(level, least)
     powers = np.where(seen, values, 1) ** 0.5
     for out, power in ((roots, 1 / powers), (inverses, powers)):
@@ -163,7 +163,7 @@ def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix,
     If a diagonal block D has eigenvalues that are zero to working accuracy or at most ``least``,
     S* D S and T S are the projection onto the other eigenvectors.
     """
-    starts, at = offsets(dims), offsets(dims**2)
+    starts, at = ragged.offsets(dims), ragged.offsets(dims**2)
     D, S, T = np.zeros((3, int(at[-1])), A.dtype)  # block after block
     if A.format == "bsr":
         row = np.repeat(np.arange(len(dims)), np.diff(A.indptr))
@@ -185,7 +185,7 @@ def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix,
             from_blocks(out.reshape(-1, *A.blocksize), indices, indptr, A.shape) for out in (S, T)
         )
     of_row = np.repeat(dims, dims)
-    indices, indptr = ranges(np.repeat(starts[:-1], dims), of_row), offsets(of_row)
+    indices, indptr = ragged.ranges(np.repeat(starts[:-1], dims), of_row), ragged.offsets(of_row)
     return tuple(scipy.sparse.csr_array((out, indices, indptr), A.shape) for out in (S, T))
 
 

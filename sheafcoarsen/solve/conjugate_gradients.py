@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.linalg
 
-from sheafcoarsen._support import bar
+from sheafcoarsen._support import threads
 
 MOST_STEPS = 20_000
 """Maximum number of steps."""
@@ -53,7 +53,7 @@ def conjugate_gradients(
     steps = 0
     # A column stops if its best residual has not been halved within this number of steps
     stalled = 2000
-    with bar(0, "conjugate gradients", progress) as shown:
+    with threads.bar(0, "conjugate gradients", progress) as shown:
         while active.size and steps < MOST_STEPS:
             residual = np.ascontiguousarray(r[:, active])
             z = precondition(residual)

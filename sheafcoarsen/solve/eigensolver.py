@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import eps_of, first_true, inf_norm, scalar_array, zero_level
+from sheafcoarsen._support import checks, linalg
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import (
     PER_OPERATION,
@@ -82,7 +82,7 @@ class Pencil:
         self.L: Matrix = laplacian(sheaf, "csr" if d in (None, 1) else "bsr")
         self.n = self.L.shape[0]
         self._order: Order | None = None  # order of elimination, if it was computed
-        self.norm = inf_norm(self.L)
+        self.norm = linalg.inf_norm(self.L)
 
     @cached_property
     def delta(self) -> scipy.sparse.csr_array:
@@ -106,10 +106,12 @@ class Pencil:
     def zero(self) -> float:
         """Threshold, from rounding of the maps, up to which singular values of delta are zero."""
         size, n = np.sqrt(self.norm), max(self.sheaf.dim_c0, self.sheaf.dim_c1)
-        computed = zero_level(n, eps_of(np.float64), size)
+        computed = linalg.zero_level(n, linalg.eps_of(np.float64), size)
         if not self.single:
             return computed
-        return max(computed, zero_level(1, eps_of(np.float32), size))  # agrees with global_sections
+        return max(
+            computed, linalg.zero_level(1, linalg.eps_of(np.float32), size)
+        )  # agrees with global_sections
 
     def kernel(self, method: str) -> Basis:
         """Return a basis Q of ker L with Q* Q = I for any M; ``method`` may select the solver.
@@ -339,7 +341,7 @@ def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, 
     """
     pencil, values = problem.pencil, found.values[: problem.wanted(h0)]
     scale = float(pencil.squares(found.vectors[:, len(values) - 1 : len(values)])[0])
-    error = max(4 * problem.tol, np.sqrt(eps_of(pencil.L.dtype))) * pencil.norm * scale
+    error = max(4 * problem.tol, np.sqrt(linalg.eps_of(pencil.L.dtype))) * pencil.norm * scale
     shift = float(values[-1]) - error
     cut = int((values < shift).sum()) + (h0 if shift > 0 else 0)
     A, added = scipy.sparse.csr_array(pencil.L), -shift  # A + added I = L - shift M
@@ -435,19 +437,19 @@ def unit_mass(sheaf: CellularSheaf, mass: npt.ArrayLike | None) -> tuple[np.ndar
             "`mass` must hold one real number for each vertex, got a sparse matrix: use "
             "scipy.sparse.linalg.eigsh(laplacian(F), M=mass, sigma=...) for other masses"
         )
-    weights = scalar_array("mass", mass)
+    weights = checks.scalar_array("mass", mass)
     if weights.shape != (sheaf.n_vertices,) or weights.dtype.kind == "c":
         raise ValueError(
             f"`mass` must hold one real number for each of {sheaf.n_vertices} vertices, got shape "
             f"{weights.shape} of {weights.dtype}"
         )
-    if (bad := first_true(~((weights > 0) & (weights < np.inf)))) is not None:
+    if (bad := checks.first_true(~((weights > 0) & (weights < np.inf)))) is not None:
         first = weights[bad]
         hint = "; areas are 0 at vertices of no face, which must be removed" if first == 0 else ""
         raise ValueError(f"`mass` must be positive and finite, got {first:g} at vertex {bad}{hint}")
     weights = weights.astype(np.float64)
     largest = float(weights.max(initial=0))
-    if (light := first_true(weights < 1e-20 * largest)) is not None:
+    if (light := checks.first_true(weights < 1e-20 * largest)) is not None:
         raise ValueError(
             f"`mass` must not differ by more than a factor of 1e+20, got "
             f"{weights[light]:g} at vertex {light} and {largest:g} at vertex "

@@ -13,14 +13,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import (
-    bar,
-    by_real_columns,
-    eps_of,
-    inf_norm,
-    single_threaded_blas,
-    zero_level,
-)
+from sheafcoarsen._support import linalg, threads
 from sheafcoarsen.coarsening import Coarsening, coarsen
 from sheafcoarsen.exceptions import TiedModesWarning
 from sheafcoarsen.modes import local_modes
@@ -83,7 +76,7 @@ class Multigrid:
     ):
         L = laplacian(sheaf) if L is None else L
         self.sheaf = sheaf
-        self._norm = inf_norm(L)
+        self._norm = linalg.inf_norm(L)
         L, self.roots = unit_blocks(L, sheaf.vertex_dims)
         A = scaled(self.roots, L, self.roots)
         # dimension of the space of stalk vectors that all maps, and hence the cycle, send to 0:
@@ -95,7 +88,7 @@ class Multigrid:
         # whether every cluster retained all its modes of zero energy; then ker L is in the range
         # of the prolongations, and the coarsest operator has as many zero eigenvalues as L
         self.holds_kernel = True
-        with bar(0, "multigrid levels", progress) as shown, warnings.catch_warnings():
+        with threads.bar(0, "multigrid levels", progress) as shown, warnings.catch_warnings():
             warnings.simplefilter("ignore", TiedModesWarning)  # any choice among ties is valid
             while True:
                 self.operators.append(A)
@@ -132,7 +125,7 @@ class Multigrid:
             self._factors = Factors(A, floor * self._tops[-1])
             self.holds_kernel = False
             return
-        with single_threaded_blas():
+        with threads.single_threaded_blas():
             values, vectors = scipy.linalg.eigh(A.toarray(), driver="evd")
         largest = max(float(values[-1]), floor)
         zero = values <= floor * largest
@@ -142,7 +135,7 @@ class Multigrid:
         if skip_kernel and zero.any():
             F = self.sheaf
             seen = norms(apply_coboundary(F, self.lift(self._zeros)))
-            level = zero_level(max(F.dim_c0, F.dim_c1), eps_of(seen.dtype), 1.0)
+            level = linalg.zero_level(max(F.dim_c0, F.dim_c1), linalg.eps_of(seen.dtype), 1.0)
             divisors[np.flatnonzero(zero)[seen <= level]] = np.inf
         inverse = (vectors / divisors) @ vectors.conj().T
         self._inverse = (real_form(inverse) if A.dtype.kind == "c" else inverse).astype(np.float32)
@@ -162,7 +155,7 @@ class Multigrid:
             return None
         X = np.linalg.qr(self.lift(self._zeros))[0]
         F, norm = self.sheaf, float(np.sqrt(self._norm))
-        level = zero_level(max(F.dim_c0, F.dim_c1), eps_of(X.dtype), norm)
+        level = linalg.zero_level(max(F.dim_c0, F.dim_c1), linalg.eps_of(X.dtype), norm)
         return X if (norms(apply_coboundary(F, X)) <= level).all() else None
 
     def lift(self, X: np.ndarray) -> np.ndarray:
@@ -214,7 +207,7 @@ class Multigrid:
         """
         is_complex = X.dtype.kind == "c"
         if is_complex and self.operators[-1].dtype.kind != "c":
-            return by_real_columns(self.cycle, X)
+            return linalg.by_real_columns(self.cycle, X)
         X = real_columns(X) if is_complex else np.ascontiguousarray(X)
         sizes = norms(X)
         sizes[sizes == 0] = 1

@@ -10,7 +10,7 @@ import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._support import EPS, RESIDUAL_LIMIT, eps_of, inf_norm, single_threaded_blas
+from sheafcoarsen._support import EPS, linalg, threads
 from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve._solver import Method, Solver, column_norms
@@ -61,7 +61,7 @@ class NormalEquations:
     ):
         self.D, self.adjoint = D, scipy.sparse.csr_array(D.conj().T)
         self.sheaf, self.progress = sheaf, progress
-        self.bound = inf_norm(D.T) * inf_norm(D)  # at least norm(D)^2
+        self.bound = linalg.inf_norm(D.T) * linalg.inf_norm(D)  # at least norm(D)^2
         self.method = "plain"
         self.kernel: Any = None  # orthonormal basis of ker D, shape (n, h0)
         self.rank_warning: str | None = None  # says that rounding may affect dim ker D
@@ -110,7 +110,12 @@ class NormalEquations:
         y = orthogonal_part(y, self.kernel)
         gradient = column_norms(self.adjoint @ (r - self.D @ y))
         scale = self.bound * column_norms(y) + np.sqrt(self.bound) * column_norms(r)
-        allowed = RESIDUAL_LIMIT * max(self.D.shape[1], 1) * eps_of(self.sheaf.dtype) * scale
+        allowed = (
+            linalg.RESIDUAL_LIMIT
+            * max(self.D.shape[1], 1)
+            * linalg.eps_of(self.sheaf.dtype)
+            * scale
+        )
         if (gradient > allowed).any():
             worst = float((gradient / np.where(allowed > 0, allowed, 1.0)).max())
             raise NotConverged(
@@ -120,7 +125,7 @@ class NormalEquations:
             )
         return y
 
-    @single_threaded_blas()
+    @threads.single_threaded_blas()
     def correction(self, g: np.ndarray, tol: float = 1e-9) -> np.ndarray:
         """Return (D* D)^+ g to a relative residual of ``tol``, unless the iteration stagnates."""
         sizes = column_norms(g)

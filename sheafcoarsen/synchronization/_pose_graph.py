@@ -12,18 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import (
-    ReadOnly,
-    counted,
-    first_true,
-    integer_array,
-    read_only,
-    real_array,
-    scalar_array,
-    tables,
-    vertex_count,
-    whole_number,
-)
+from sheafcoarsen._support import ReadOnly, checks, ragged, tables
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, check_unitary, vertex_names
 from sheafcoarsen.synchronization.connection import Connection, concentrations, read_connection
 
@@ -67,11 +56,11 @@ class Sightings(ReadOnly):
         tau = _positive("tau", self.tau, len(edges))
         count, places, labels = int(edges[:, 1].max(initial=-1)) + 1, self.places, self.labels
         if places is not None:
-            count = max([count, *scalar_array("places", places).shape[:1]])
+            count = max([count, *checks.scalar_array("places", places).shape[:1]])
             places = _real("places", places, (count, points.shape[1]))
         if labels is not None and len(labels := tuple(labels)) < count:
             raise ValueError(
-                f"`labels` must hold a name for each of {counted(count, 'landmark')}, "
+                f"`labels` must hold a name for each of {tables.counted(count, 'landmark')}, "
                 f"got {len(labels)}"
             )
         # through vars, because the class is frozen
@@ -84,7 +73,7 @@ class Sightings(ReadOnly):
         return int(self.edges[:, 1].max(initial=-1)) + 1 if named is None else len(named)
 
     def __repr__(self) -> str:
-        marks = counted(self.n_landmarks, "landmark")
+        marks = tables.counted(self.n_landmarks, "landmark")
         return f"Sightings({len(self.edges):,} of {marks} in dimension {self.points.shape[1]})"
 
 
@@ -166,11 +155,11 @@ class PoseGraph(ReadOnly):
         if poses is not None and not (isinstance(poses, Sequence) and len(poses) == 2):
             raise ValueError("`poses` must be a pair of arrays: rotations and translations")
         if self.n_vertices is None:
-            given = () if poses is None else scalar_array("poses[1]", poses[1]).shape
+            given = () if poses is None else checks.scalar_array("poses[1]", poses[1]).shape
             n = max(least, len(labels or ()), *given[:1])
         else:
-            n = whole_number("n_vertices", self.n_vertices)
-            vertex_count("n_vertices", n)
+            n = checks.whole_number("n_vertices", self.n_vertices)
+            checks.vertex_count("n_vertices", n)
             if n < least:
                 raise ValueError(
                     f"`n_vertices` must be at least {least}, because of vertex {least - 1} in "
@@ -188,10 +177,10 @@ class PoseGraph(ReadOnly):
                 raise ValueError(
                     f"`sightings` must have the dimension of the poses, {dim}, got {got}"
                 )
-            if (bad := first_true(seen.edges[:, 0] >= n)) is not None:
+            if (bad := checks.first_true(seen.edges[:, 0] >= n)) is not None:
                 raise ValueError(
                     f"`sightings.edges[{bad}]` refers to pose {seen.edges[bad, 0]}, "
-                    f"but there are {counted(n, 'pose')}"
+                    f"but there are {tables.counted(n, 'pose')}"
                 )
         vars(self).update(  # as the class is frozen
             edges=edges,
@@ -217,7 +206,7 @@ class PoseGraph(ReadOnly):
                     f"{(p, q)} and {information[e, q, p]:g} at {(q, p)}"
                 )
             found = concentrations(information, dim)
-            if (bad := first_true(found.fails)) is not None:
+            if (bad := checks.first_true(found.fails)) is not None:
                 raise ValueError(
                     f"`information[{bad}]` must have positive definite blocks of the translation "
                     f"and of the rotation, got {information[bad].tolist()}: omit the measurement, "
@@ -229,14 +218,14 @@ class PoseGraph(ReadOnly):
                 continue
             values, own = _positive(name, given, m), checked[name]
             differs = np.abs(values - own) > 1e-6 * own
-            if self.information is not None and (e := first_true(differs)) is not None:
+            if self.information is not None and (e := checks.first_true(differs)) is not None:
                 raise ValueError(
                     f"`{name}[{e}]` = {values[e]:.6g}, but `information[{e}]` implies "
                     f"{own[e]:.6g}: omit `{name}` (in dataclasses.replace pass {name}=None), or "
                     "pass information=None to use your own weights"
                 )
             checked[name] = values  # unchanged
-        return {name: read_only(array) for name, array in checked.items()}
+        return {name: ragged.read_only(array) for name, array in checked.items()}
 
     @property
     def dim(self) -> int:
@@ -346,8 +335,8 @@ class PoseGraph(ReadOnly):
         seen, known = self.sightings, "with" if self.poses is not None else "without"
         sizes = f"n_vertices={self.n_vertices}, n_edges={self.n_edges}"
         if seen is not None:
-            marks = counted(seen.n_landmarks, "landmark")
-            sizes += f", {marks}, {counted(len(seen.edges), 'sighting')}"
+            marks = tables.counted(seen.n_landmarks, "landmark")
+            sizes += f", {marks}, {tables.counted(len(seen.edges), 'sighting')}"
         return f"PoseGraph(SE({self.dim}), {sizes}, {known} poses)"
 
     def _repr_html_(self) -> str:
@@ -390,10 +379,10 @@ def edge_indices(name: str, value: npt.ArrayLike, n_edges: int) -> np.ndarray:
         if given.shape != (n_edges,):
             raise ValueError(f"`{name}` must be a mask of shape ({n_edges},), got {given.shape}")
         return np.flatnonzero(given)
-    indices = integer_array(name, given)
+    indices = checks.integer_array(name, given)
     repeated = np.ones(len(indices), bool)
     repeated[np.unique(indices, return_index=True)[1]] = False
-    if (bad := first_true(repeated | (indices < 0) | (indices >= n_edges))) is not None:
+    if (bad := checks.first_true(repeated | (indices < 0) | (indices >= n_edges))) is not None:
         raise ValueError(
             f"`{name}[{bad}]` must be the index of an edge, 0 to {n_edges - 1}, that is not "
             f"repeated, got {indices[bad]}"
@@ -403,12 +392,12 @@ def edge_indices(name: str, value: npt.ArrayLike, n_edges: int) -> np.ndarray:
 
 def _pairs(name: str, value: npt.ArrayLike) -> np.ndarray:
     """Check that a value is an array (m, 2) of non-negative integers, and return a copy."""
-    edges = integer_array(name, value if np.size(value) else np.zeros((0, 2)), ndim=2)
+    edges = checks.integer_array(name, value if np.size(value) else np.zeros((0, 2)), ndim=2)
     if edges.shape[1] != 2:
         raise ValueError(f"`{name}` must have shape (m, 2), got {edges.shape}")
-    if (bad := first_true((edges < 0).any(axis=1))) is not None:
+    if (bad := checks.first_true((edges < 0).any(axis=1))) is not None:
         raise ValueError(f"`{name}[{bad}]` must not be negative, got {edges[bad].tolist()}")
-    return read_only(edges)
+    return ragged.read_only(edges)
 
 
 def _real(name: str, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
@@ -416,13 +405,15 @@ def _real(name: str, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
     if isinstance(value, list) and not value:  # it does not determine its shape
         value = np.zeros((0, *shapes[0][1:]))
     wanted = "have shape " + " or ".join(map(str, shapes))
-    return read_only(np.array(real_array(name, value, shapes, wanted), dtype=np.float64))
+    return ragged.read_only(
+        np.array(checks.real_array(name, value, shapes, wanted), dtype=np.float64)
+    )
 
 
 def _positive(name: str, value: Any, count: int) -> np.ndarray:
     """Check that numbers are positive, and return ``count`` of them; repeat a single number."""
     array = _real(name, np.full(count, value) if np.ndim(value) == 0 else value, (count,))
-    if (bad := first_true(array <= 0)) is not None:
+    if (bad := checks.first_true(array <= 0)) is not None:
         raise ValueError(f"`{name}[{bad}]` must be positive, got {array[bad]:g}")
     return array
 
@@ -431,6 +422,6 @@ def _rotations(name: str, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
     """Check that matrices are rotations up to sqrt(eps), and return them."""
     matrices = _real(name, value, *shapes)
     check_unitary(matrices, lambda k: f"`{name}[{k}]`")
-    if (bad := first_true(np.linalg.det(matrices) < 0)) is not None:
+    if (bad := checks.first_true(np.linalg.det(matrices) < 0)) is not None:
         raise ValueError(f"`{name}[{bad}]` must be a rotation, but its determinant is -1")
     return matrices

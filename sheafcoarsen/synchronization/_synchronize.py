@@ -8,7 +8,7 @@ from typing import Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import choice, counted, finite, flag, scalar_array, whole_number
+from sheafcoarsen._support import checks, tables
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
@@ -108,13 +108,13 @@ def synchronize(
     >>> S.rotations.shape, bool(S.angles.max() < 0.5), bool(S.cost < sc.synchronize(F).cost)
     ((100, 3, 3), True, True)
     """
-    choice("method", method, get_args(Method))
-    refine = flag("refine", refine)
-    seed = whole_number("seed", seed, at_least=0)
+    checks.choice("method", method, get_args(Method))
+    refine = checks.flag("refine", refine)
+    seed = checks.whole_number("seed", seed, at_least=0)
     connection = connection_from(F)
     weights = eigenvalues = None
     if robust is not None:
-        choice("robust", robust, ("tls",))
+        checks.choice("robust", robust, ("tls",))
         if start is not None or method != "auto":
             given = "start" if start is not None else "method"
             raise ValueError(f"`{given}` has no effect with `robust`, which computes its own start")
@@ -147,7 +147,7 @@ def synchronize(
         if free > 0:
             warnings.warn(
                 f"poses are not determined: parts of the graph that only landmarks connect can "
-                f"move in {counted(free, 'way')} without changing the cost",
+                f"move in {tables.counted(free, 'way')} without changing the cost",
                 SingularProblemWarning,
                 stacklevel=2,
             )
@@ -180,7 +180,7 @@ def _given_rotations(start: npt.ArrayLike, connection: Connection) -> np.ndarray
             "`start` must be rotations, got a pair: pass the first of it, as in G.poses[0]; "
             "translations follow from the rotations"
         )
-    frames = finite("`start`", scalar_array("start", start))
+    frames = checks.finite("`start`", checks.scalar_array("start", start))
     if frames.dtype.kind == "c" and connection.transports.dtype.kind != "c":
         raise TypeError("`start` must be real because the connection is real, got complex numbers")
     if frames.shape not in ((n, d, d), (n * d, d)):

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._support import eps_of, first_true, zero_level
+from sheafcoarsen._support import checks, linalg
 from sheafcoarsen.operators import apply_coboundary
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
 
@@ -149,7 +149,7 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
         raise ValueError(f"`F` must have vertices and stalks of dimension at least 1, got {sheaf}")
     d = int(sheaf.vertex_dims[0])
     for what, dims in (("vertex", sheaf.vertex_dims), ("edge", sheaf.edge_dims)):
-        if (other := first_true(dims != d)) is not None:
+        if (other := checks.first_true(dims != d)) is not None:
             raise ValueError(
                 f"`F` must be a connection, with stalks of equal dimension, but {what} {other} "
                 f"has dimension {dims[other]} and vertex 0 has {d}"
@@ -161,8 +161,8 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
     safe = np.where(weights > 0, weights, 1)[:, None, None]
     gram = maps.conj().swapaxes(2, 3) @ maps / safe
     worst = np.abs(gram - np.eye(d)).max(axis=(0, 2, 3), initial=0)
-    allowed = np.sqrt(eps_of(sheaf.dtype))
-    if (e := first_true(~(worst <= allowed) & (weights > 0))) is not None:
+    allowed = np.sqrt(linalg.eps_of(sheaf.dtype))
+    if (e := checks.first_true(~(worst <= allowed) & (weights > 0))) is not None:
         u, v = sheaf.edges[e].tolist()
         raise ValueError(
             f"`F` must be a connection, but the maps of edge {e} ({u} -> {v}) are not equal "
@@ -255,6 +255,8 @@ def _scaled(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scaled = blocks / roots[:, :, None] / roots[:, None, :]
     fails |= ~np.isfinite(scaled).all(axis=(1, 2))
     scaled[fails] = np.eye(k)
-    fails |= np.linalg.eigvalsh(scaled)[:, 0] <= zero_level(k, eps_of(float), float(k))
+    fails |= np.linalg.eigvalsh(scaled)[:, 0] <= linalg.zero_level(
+        k, linalg.eps_of(float), float(k)
+    )
     scaled[fails] = np.eye(k)
     return scaled, fails

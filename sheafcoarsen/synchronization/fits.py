@@ -6,7 +6,7 @@ import warnings
 import numpy as np
 from scipy.special import chdtri
 
-from sheafcoarsen._support import range_of_blocks, read_only
+from sheafcoarsen._support import ragged
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import Factors, coboundary, elimination_order, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest
@@ -39,7 +39,7 @@ def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.n
                 SingularProblemWarning,
                 stacklevel=3,
             )
-    return frames, read_only(lowest)
+    return frames, ragged.read_only(lowest)
 
 
 def extended_rotations(connection: Connection) -> np.ndarray:
@@ -78,7 +78,7 @@ def least_energy(
 
     Normal equations are not factored if that is too expensive or x is not determined.
     """
-    at_roots = range_of_blocks(sheaf.vertex_offsets, roots)
+    at_roots = ragged.range_of_blocks(sheaf.vertex_offsets, roots)
     free = np.ones(len(x), bool)
     free[at_roots] = False
     if not free.any():
@@ -257,4 +257,4 @@ def truncated_fit(
         squares = np.array([squared_residuals(whole, poses) for _, poses in fits])
         costs = np.where(trusted, squares, np.minimum(squares, c2)).sum(axis=1)
         weights, poses = fits[int(costs.argmin())]
-    return read_only(weights), poses
+    return ragged.read_only(weights), poses

@@ -13,7 +13,7 @@ import scipy.sparse
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 from scipy.spatial.transform import Rotation
 
-from sheafcoarsen._support import EPS, ReadOnly, first_true, range_of_blocks, tables
+from sheafcoarsen._support import EPS, ReadOnly, checks, ragged, tables
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import Factors, Order, coboundary, elimination_order, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
@@ -146,7 +146,7 @@ def unrefinable(connection: Connection, rotations: np.ndarray) -> str | None:
     if connection.dim not in (2, 3) or connection.transports.dtype.kind == "c":
         return f"rotations of the plane or of space, got {connection.group}"
     signs = connection.signs * np.linalg.det(rotations)[connection.edges].prod(axis=1)
-    if (bad := first_true((signs < 0) & (connection.weights > 0))) is not None:
+    if (bad := checks.first_true((signs < 0) & (connection.weights > 0))) is not None:
         u, v = connection.edges[bad].tolist()
         edge = f"{bad} ({u} -> {v})"
         return f"frames that agree with every edge up to a rotation, but edge {edge} reflects"
@@ -237,7 +237,7 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
     norm = float((abs(Q) @ marked)[marked].max(initial=0.0))
     M, E = scipy.sparse.csr_array(Q - Lambda), QX - Lambda @ X
     free = np.ones(len(X), bool)
-    free[range_of_blocks(starts, roots)] = False
+    free[ragged.range_of_blocks(starts, roots)] = False
     # Minimum shift relative to the norm of Q on the rows of rotations; exceeds rounding errors
     rounding = 8 * EPS
     factors = _positive(M[free][:, free], marked[free], -rounding * norm) if free.any() else None

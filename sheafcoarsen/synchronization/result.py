@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sheafcoarsen._support import ReadOnly, counted, eps_of, read_only, real_number, tables
+from sheafcoarsen._support import ReadOnly, checks, linalg, ragged, tables
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import tolerance
 from sheafcoarsen.synchronization._pose_graph import PoseGraph, connection_from
@@ -160,7 +160,7 @@ class Synchronization(ReadOnly):
         connection, poses = connection_from(self.measurements), self._poses
         if self.weights is None and not connection.n_landmarks:
             poses = least_residual_poses(connection)
-        return read_only(np.sqrt(squared_residuals(connection, poses)))
+        return ragged.read_only(np.sqrt(squared_residuals(connection, poses)))
 
     def outliers(self, threshold: float | None = None) -> np.ndarray:
         """Return all edges, or those above a threshold, in the order of descending ``suspicion``.
@@ -197,7 +197,7 @@ class Synchronization(ReadOnly):
         ranked = np.argsort(-self.suspicion, kind="stable")
         if threshold is None:
             return ranked
-        if np.isnan(threshold := real_number("threshold", threshold)):
+        if np.isnan(threshold := checks.real_number("threshold", threshold)):
             raise ValueError("`threshold` must be a number of standard deviations, got nan")
         return ranked[self.suspicion[ranked] > threshold]
 
@@ -254,10 +254,10 @@ class Synchronization(ReadOnly):
     def certify(self, tol: float = 1e-6) -> PoseCertificate:
         """Return a lower bound on the minimum cost, and whether these poses attain it.
 
-        Poses in the plane or in space are first refined, if they are not yet. Their Lagrange
-        multipliers give the bound (Rosen et al., IJRR 2019), for measurements weighted by
-        ``weights``. If the relaxation is not tight, an optimum may not be recognized; a certified
-        optimum is always one.
+        The bound comes from the Lagrange multipliers of refined poses (Rosen et al., IJRR 2019),
+        for measurements weighted by ``weights``. Its gap is that of the poses of this result: poses
+        that were not refined rarely attain the bound. If the relaxation is not tight, an optimum
+        may not be recognized; a certified optimum is always one.
 
         Parameters
         ----------
@@ -274,7 +274,7 @@ class Synchronization(ReadOnly):
         >>> sc.synchronize(sc.gallery.cycle(6, 0.6), refine=True).certify()
         PoseCertificate(optimal, cost=0.1199, lower_bound=0.1199)
         """
-        tol = tolerance("tol", tol, eps_of(np.float64))
+        tol = tolerance("tol", tol, linalg.eps_of(np.float64))
         if tol not in self._certificates:
             connection = connection_from(self.measurements)
             if self.weights is not None:
@@ -294,7 +294,7 @@ class Synchronization(ReadOnly):
     @property
     def _frames(self) -> str:
         """Number of components as text."""
-        return counted(self.n_components, "component", "components, a frame for each")
+        return tables.counted(self.n_components, "component", "components, a frame for each")
 
     @property
     def _n_left_out(self) -> int:
@@ -340,25 +340,25 @@ def result_at(
     angles[connection.weights == 0] = np.nan
     distances = translations = landmarks = None
     if connection.has_positions:
-        distances = read_only(np.sqrt(moves[:m] / connection.tau[:m]))
-        translations = read_only(positions[:n])
+        distances = ragged.read_only(np.sqrt(moves[:m] / connection.tau[:m]))
+        translations = ragged.read_only(positions[:n])
         if connection.n_landmarks:
             unseen = np.bincount(connection.ends[m:, 1], minlength=len(positions))[n:] == 0
-            landmarks = read_only(np.where(unseen[:, None], np.nan, positions[n:]))
+            landmarks = ragged.read_only(np.where(unseen[:, None], np.nan, positions[n:]))
     edge_costs, seen = turns + moves[:m], moves[m:].sum()
     cost = float(edge_costs.sum() if weights is None else weights @ edge_costs) + float(seen)
     return Synchronization(
-        rotations=read_only(rotations.astype(getattr(F, "dtype", np.float64))),
+        rotations=ragged.read_only(rotations.astype(getattr(F, "dtype", np.float64))),
         translations=translations,
         landmarks=landmarks,
         edges=connection.edges,
         measurements=F,
-        angles=read_only(angles),
+        angles=ragged.read_only(angles),
         distances=distances,
-        edge_costs=read_only(edge_costs),
+        edge_costs=ragged.read_only(edge_costs),
         cost=cost,
-        component=read_only(connection.joined[:n]),
-        costs=read_only(np.array(costs or [cost])),
+        component=ragged.read_only(connection.joined[:n]),
+        costs=ragged.read_only(np.array(costs or [cost])),
         converged=converged,
         method=method,
         group=connection.group,

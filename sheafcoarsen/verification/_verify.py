@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, SupportsIndex, overload
 
-from sheafcoarsen._support import RESIDUAL_LIMIT, single_threaded_blas, tables, whole_number
+from sheafcoarsen._support import checks, linalg, tables, threads
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
@@ -162,7 +162,7 @@ class Verification:
         skipped = len(self.checks) - applied
         return (
             f"{verdict}, {skipped} {'does' if skipped == 1 else 'do'} not apply "
-            f"(a statement holds when its ratio is below {RESIDUAL_LIMIT:g})"
+            f"(a statement holds when its ratio is below {linalg.RESIDUAL_LIMIT:g})"
         )
 
     def _rows(self) -> list[tuple[str, ...]]:
@@ -226,7 +226,7 @@ def verify(C: Coarsening | Elimination | Sparsification | Hierarchy, seed: int =
     >>> sc.verify(sc.eliminate(F))["fact-9"].verdict
     'ok'
     """
-    seed = whole_number("seed", seed, at_least=0)
+    seed = checks.whole_number("seed", seed, at_least=0)
     if isinstance(C, Hierarchy):
         return Verification(
             tuple(
@@ -238,7 +238,7 @@ def verify(C: Coarsening | Elimination | Sparsification | Hierarchy, seed: int =
     statements: Sequence[Statement]
     evidence: Any
     # one thread, because on small dense blocks BLAS threads would only wait for each other
-    with single_threaded_blas():
+    with threads.single_threaded_blas():
         if isinstance(C, Elimination):
             statements, evidence = OF_ELIMINATIONS, SchurEvidence(C, seed)
         elif isinstance(C, Sparsification):
@@ -256,8 +256,8 @@ def verify(C: Coarsening | Elimination | Sparsification | Hierarchy, seed: int =
 def check_of(name: str, label: str, outcome: Outcome) -> Check:
     """Return the check for an outcome: a residual, or the reason why there is none."""
     if isinstance(outcome, str):
-        return Check(name, label, None, RESIDUAL_LIMIT, True, outcome, None)
+        return Check(name, label, None, linalg.RESIDUAL_LIMIT, True, outcome, None)
     worst, how = outcome
-    passed = worst.ratio < RESIDUAL_LIMIT
-    found = (worst.error, RESIDUAL_LIMIT * worst.rounding, worst.where or None)
-    return Check(name, label, worst.ratio, RESIDUAL_LIMIT, passed, None, how, *found)
+    passed = worst.ratio < linalg.RESIDUAL_LIMIT
+    found = (worst.error, linalg.RESIDUAL_LIMIT * worst.rounding, worst.where or None)
+    return Check(name, label, worst.ratio, linalg.RESIDUAL_LIMIT, passed, None, how, *found)

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from sheafcoarsen._support import blocks, offsets, range_of_blocks, run_ranges, thread_limit
+from sheafcoarsen._support import ragged, threads
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
@@ -27,7 +27,7 @@ def in_batches(C: Coarsening, measure: Callable[["Piece"], Any]) -> list:
     ends = labels[C.fine.edges]
     # indices of the ends of edges, sorted by cluster, and the offset of each cluster
     ends_by_cluster = [
-        (np.argsort(sides, axis=None), offsets(np.bincount(sides.ravel(), minlength=K)))
+        (np.argsort(sides, axis=None), ragged.offsets(np.bincount(sides.ravel(), minlength=K)))
         for sides in (ends, C.sheaf.edges)
     ]
     size = np.bincount(labels, C.fine.vertex_dims, minlength=K)
@@ -39,13 +39,13 @@ def in_batches(C: Coarsening, measure: Callable[["Piece"], Any]) -> list:
     def work(first: int, last: int) -> list:
         found = []
         # batches already run in parallel, so threads inside a batch would gain nothing
-        with thread_limit(1):
+        with threads.thread_limit(1):
             for lo, hi in itertools.pairwise(bounds[first : last + 1]):
                 edges = (np.unique(own[at[lo] : at[hi]] // 2) for own, at in ends_by_cluster)
                 found.append(measure(Piece(C, lo, hi, *edges)))
         return found
 
-    found = run_ranges(work, np.ones(len(bounds) - 1))
+    found = threads.run_ranges(work, np.ones(len(bounds) - 1))
     return [one for several in found for one in several]
 
 
@@ -64,8 +64,8 @@ def part_of(
         renumbered(F.edges[edges], vertices),
         F.vertex_dims[vertices],
         F.edge_dims[edges],
-        blocks(F.tail_data, F.tail_offsets, edges).astype(dtype, copy=False),
-        blocks(F.head_data, F.head_offsets, edges).astype(dtype, copy=False),
+        ragged.blocks(F.tail_data, F.tail_offsets, edges).astype(dtype, copy=False),
+        ragged.blocks(F.head_data, F.head_offsets, edges).astype(dtype, copy=False),
     )
 
 
@@ -91,7 +91,7 @@ class Piece:
         self.sheaf = part_of(C.fine, edges, self.vertices, double)
         self.coarse = part_of(C.sheaf, coarse_edges, self.clusters, double)
         dims = C.fine.vertex_dims
-        self.coordinates = range_of_blocks(C.fine.vertex_offsets, self.vertices)
+        self.coordinates = ragged.range_of_blocks(C.fine.vertex_offsets, self.vertices)
         self.n_rows = int(dims[self.own].sum())  # rows of C^0 on the clusters
         self.row_cluster = np.repeat(labels[self.own] - lo, dims[self.own])
         ranks = C.sheaf.vertex_dims[self.clusters]
@@ -104,7 +104,7 @@ class Piece:
     def R(self) -> csr_array:
         """Return the rows of R in the batch, with columns numbered as in the batch."""
         C = self.C
-        columns = range_of_blocks(C.sheaf.vertex_offsets, self.clusters)
+        columns = ragged.range_of_blocks(C.sheaf.vertex_offsets, self.clusters)
         R = C.prolongation[self.coordinates]
         row = np.repeat(C.partition.labels[self.vertices], C.fine.vertex_dims[self.vertices])
         of_row = np.repeat(row, np.diff(R.indptr))

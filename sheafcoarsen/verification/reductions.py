@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, eye_array
 
-from sheafcoarsen._support import RESIDUAL_LIMIT, eps_of, norms_by, ragged_norms, range_of_blocks
+from sheafcoarsen._support import linalg, ragged
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sections import global_sections
@@ -38,15 +38,15 @@ class SchurEvidence:
     def __init__(self, K: Elimination, seed: int) -> None:
         self.K, self.rng = K, np.random.default_rng(seed)
         F = K.fine
-        self.eps = eps_of(F.dtype)
+        self.eps = linalg.eps_of(F.dtype)
         self.fine, self.unit = unit_sheaf(F)
         self.L = laplacian(self.fine)
         # abs(delta)* abs(delta): bounds rounding errors of L, since nothing cancels
         sizes = sheaf_like(self.fine, abs(self.fine.tail_data), -abs(self.fine.head_data))
         self.products = laplacian(sizes)
         self.S = laplacian(unit_sheaf(K.sheaf, self.unit)[0])
-        self.kept = range_of_blocks(F.vertex_offsets, K.kept)
-        self.gone = range_of_blocks(F.vertex_offsets, K.eliminated)
+        self.kept = ragged.range_of_blocks(F.vertex_offsets, K.kept)
+        self.gone = ragged.range_of_blocks(F.vertex_offsets, K.eliminated)
         self.vertex = np.repeat(np.arange(F.n_vertices), F.vertex_dims)
         self.is_gone = np.zeros(F.n_vertices, bool)
         self.is_gone[K.eliminated] = True
@@ -69,7 +69,7 @@ class SchurEvidence:
 
     def by_vertex(self, error: Any, size: Any) -> RelativeResidual:
         """Return the largest residual over vertices; both matrices may be sparse or dense."""
-        errors, sizes = (norms_by(M, self.vertex, None, len(self.n)) for M in (error, size))
+        errors, sizes = (linalg.norms_by(M, self.vertex, None, len(self.n)) for M in (error, size))
         around = self.largest_around(sizes)
         return relative_residual(errors, self.n, self.eps, around, blocks=("vertex",))
 
@@ -94,7 +94,7 @@ def _solutions(e: SchurEvidence) -> Outcome:
     of the other one.
     """
     F, K = e.K.fine, e.K
-    if K.growth**2 * eps_of(np.float64) > 1:
+    if K.growth**2 * linalg.eps_of(np.float64) > 1:
         return f"forward substitution enlarges rounding errors by `growth` = {K.growth:.1g}"
     y, z = (e.rng.standard_normal((size, 3)).astype(F.dtype) for size in (F.dim_c0, K.sheaf.dim_c0))
     b = (e.L @ y).astype(F.dtype)
@@ -165,9 +165,12 @@ class SparseEvidence:
 def _maps(e: SparseEvidence) -> Outcome:
     """The maps of each edge are those of the fine sheaf times the root of the edge's weight."""
     G, H, worst = e.sparse, edge_subset(e.fine, e.Z.edges, np.sqrt(e.Z.weights)), ZERO
-    eps, blocks = eps_of(e.Z.fine.dtype), ("edge", e.Z.edges)
+    eps, blocks = linalg.eps_of(e.Z.fine.dtype), ("edge", e.Z.edges)
     for (_, found, _), (_, wanted, starts) in zip(both_ends(G), both_ends(H), strict=True):
-        error, size = ragged_norms(found - wanted, starts), ragged_norms(wanted, starts)
+        error, size = (
+            linalg.ragged_norms(found - wanted, starts),
+            linalg.ragged_norms(wanted, starts),
+        )
         worst = max(worst, relative_residual(error, 1, eps, size, blocks=blocks))
     return worst, "exact"
 
@@ -179,7 +182,7 @@ def _bounds(e: SparseEvidence) -> Outcome:
     """
     lo, hi = e.Z.bounds()
     if e.fine.dim_c0 <= 1000:
-        K, _ = dense_sections(e.fine, eps_of(e.Z.fine.dtype), e.fine.dtype)
+        K, _ = dense_sections(e.fine, linalg.eps_of(e.Z.fine.dtype), e.fine.dtype)
         C = np.linalg.qr(K, mode="complete")[0][:, K.shape[1] :]
         R, S = (np.linalg.qr(coboundary(F) @ C).R for F in (e.fine, e.sparse))
         if not C.shape[1]:
@@ -195,7 +198,7 @@ def _bounds(e: SparseEvidence) -> Outcome:
         )
         ratios = above[below > 0] / below[below > 0]
         error, how = np.maximum(np.append(lo - ratios, ratios - hi), 0), "probe"
-    return relative_residual(error, 1, 1e-5 / RESIDUAL_LIMIT, max(hi, 1.0)), how
+    return relative_residual(error, 1, 1e-5 / linalg.RESIDUAL_LIMIT, max(hi, 1.0)), how
 
 
 def _kernel(e: SparseEvidence) -> Outcome:

@@ -7,18 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from sheafcoarsen._kernels.modes import BORDER, SHIFT
-from sheafcoarsen._support import (
-    blocks,
-    diagonal_blocks,
-    norm,
-    norms_by,
-    offsets,
-    ragged_norms,
-    range_of_blocks,
-    ranges,
-    stacks,
-    zero_level,
-)
+from sheafcoarsen._support import linalg, ragged
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.exceptions import SingularDegreeWarning
 from sheafcoarsen.modes import ClusterPatches, LocalModes, Oversampled
@@ -49,12 +38,12 @@ def eigenvalue_errors(
     is that of each row, minus ``lo``.
     """
     errors = np.zeros(len(checked))
-    for here, _, matrices in diagonal_blocks(operator, cluster, cluster, checked):
+    for here, _, matrices in linalg.diagonal_blocks(operator, cluster, cluster, checked):
         clusters, size = lo + here, matrices.shape[1]
         ranks = modes.ranks[clusters]
         exact = np.linalg.eigvalsh(matrices).clip(min=0)
         ours = np.pad(exact, ((0, 0), (0, 1)))  # a column for clusters that retain all modes
-        scores = blocks(modes.scores, modes.rank_offsets, clusters)
+        scores = ragged.blocks(modes.scores, modes.rank_offsets, clusters)
         ours[:, :size][np.arange(size) < ranks[:, None]] = scores
         ours[np.arange(len(here)), ranks] = modes.next_eigenvalues[clusters]
         errors[here] = np.abs(ours[:, :size] - exact).max(axis=1)
@@ -85,7 +74,7 @@ def worst_response(C: Coarsening, sample: np.ndarray, eps: float) -> RelativeRes
         n, N, own = len(U), len(A), A.diagonal().real.copy()
         if own.max() == 0:
             continue
-        outer = whole[range_of_blocks(F.vertex_offsets, T)] - own > BORDER * own.max()
+        outer = whole[ragged.range_of_blocks(F.vertex_offsets, T)] - own > BORDER * own.max()
         lowest, highest = 40 * N * np.finfo(float).eps * own.max(), 1e8 * own.max()
         target = min(max(modes.target / unit / unit, lowest), highest)
         A += SHIFT * target * np.eye(N)
@@ -122,7 +111,7 @@ def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray
         rows = np.concatenate([triangle, delta[lo : lo + 4 * n].toarray()])
         triangle = np.linalg.qr(rows, mode="r")  # type: ignore[assignment]
     _, sigma, vh = np.linalg.svd(triangle)
-    largest_map = np.max([ragged_norms(data, starts) for _, data, starts in both_ends(F)])
+    largest_map = np.max([linalg.ragged_norms(data, starts) for _, data, starts in both_ends(F)])
     rank = int((sigma > max(F.dim_c1, n) * eps * max(sigma[0], largest_map)).sum())
     return vh[rank:].conj().T, float(sigma[rank - 1]) * unit if rank else 0.0
 
@@ -135,12 +124,12 @@ def degrees_and_roots(F: CellularSheaf, eps: float) -> tuple[np.ndarray, np.ndar
     (starts, factors), n = degree_factors(F), F.n_vertices
     sizes = loop_norms(F, np.arange(n), n)
     degrees, roots = np.zeros((2, len(factors)), factors.dtype)
-    for own, R in stacks(factors, np.stack([F.vertex_dims, F.vertex_dims], axis=1)):
-        where = range_of_blocks(starts, own)
+    for own, R in ragged.stacks(factors, np.stack([F.vertex_dims, F.vertex_dims], axis=1)):
+        where = ragged.range_of_blocks(starts, own)
         degrees[where] = (R.conj().swapaxes(1, 2) @ R).reshape(-1)
         _, w, V = np.linalg.svd(R)
         size = np.maximum(w.max(axis=1, initial=0), sizes[own])  # the maps of a loop may cancel
-        zero = w <= zero_level(R.shape[1], eps, size[:, None])
+        zero = w <= linalg.zero_level(R.shape[1], eps, size[:, None])
         inverse = np.where(zero, 0, 1 / np.where(zero, 1, w))
         roots[where] = ((V.conj().swapaxes(1, 2) * inverse[:, None, :]) @ V).reshape(-1)
     return starts, degrees, roots
@@ -160,15 +149,19 @@ def normalization_residuals(
         warnings.simplefilter("ignore", SingularDegreeWarning)
         sheaf = normalize(F)
     starts, degrees, roots = degrees_and_roots(F, eps)
-    norms, root_norms = ragged_norms(degrees, starts), ragged_norms(roots, starts)
+    norms, root_norms = linalg.ragged_norms(degrees, starts), linalg.ragged_norms(roots, starts)
     # number of products that are summed in each entry of D_v, at least the dimension of D_v
     terms = np.bincount(F.edges.ravel(), np.repeat(F.edge_dims, 2), minlength=F.n_vertices)
     n = np.maximum(dims, terms)
 
     def block_diagonal(data: np.ndarray, vertices: np.ndarray) -> csr_array:
         widths = np.repeat(dims[vertices], dims[vertices])
-        first = np.repeat(offsets(dims[vertices])[:-1], dims[vertices])
-        entries = (blocks(data, starts, vertices), ranges(first, widths), offsets(widths))
+        first = np.repeat(ragged.offsets(dims[vertices])[:-1], dims[vertices])
+        entries = (
+            ragged.blocks(data, starts, vertices),
+            ragged.ranges(first, widths),
+            ragged.offsets(widths),
+        )
         return csr_array(entries, (len(widths), len(widths)))
 
     def measure(piece: Piece) -> tuple[RelativeResidual, np.ndarray]:
@@ -176,7 +169,7 @@ def normalization_residuals(
         column_vertex = np.repeat(np.arange(width), dims[piece.vertices])
         rows = column_vertex[: piece.n_rows]
         D = block_diagonal(degrees, piece.vertices)[: piece.n_rows]
-        errors = norms_by(L - D, rows, column_vertex, len(own))
+        errors = linalg.norms_by(L - D, rows, column_vertex, len(own))
         factor = relative_residual(errors, n[own], eps, norms[own], blocks=("vertex", own))
         roots_here = block_diagonal(roots, piece.vertices)
         y = roots_here @ probes[piece.coordinates]
@@ -196,5 +189,5 @@ def normalization_residuals(
     exact = np.array([energies for _, energies in found]).sum(axis=0)
     # use absolute values, because D^{-1/2} x may be small by cancellation
     spread = np.repeat(root_norms, dims)[:, None] * np.abs(probes)
-    norms2 = np.array([norm(column) for column in spread.T]) ** 2
+    norms2 = np.array([linalg.norm(column) for column in spread.T]) ** 2
     return worst, np.abs(exact - energy(sheaf, probes)), norms2

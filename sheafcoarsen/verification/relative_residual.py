@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from scipy.sparse import coo_array, csr_array
 
-from sheafcoarsen._support import residual_ratio, scaled_norms
+from sheafcoarsen._support import linalg
 
 
 def block_norms(
@@ -16,7 +16,7 @@ def block_norms(
     M = coo_array(matrix)
     row, column = M.coords
     keys, which = np.unique(row_group[row] * width + column_group[column], return_inverse=True)
-    return keys // width, keys % width, scaled_norms(np.abs(M.data), which, len(keys))
+    return keys // width, keys % width, linalg.scaled_norms(np.abs(M.data), which, len(keys))
 
 
 class RelativeResidual(NamedTuple):
@@ -50,7 +50,7 @@ def relative_residual(
     ``blocks`` says what the rows of ``error`` belong to: "vertex", "cluster" or "edge", and arrays
     of their indices, two for pairs, none if row i belongs to number i; or it names the only block.
     """
-    ratios = residual_ratio(error, n, eps, *norms)
+    ratios = linalg.residual_ratio(error, n, eps, *norms)
     if ratios.size == 0:
         return ZERO
     ratios = np.where(np.isnan(ratios), np.inf, ratios)

@@ -11,16 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csr_array, diags_array
 
-from sheafcoarsen._support import (
-    RESIDUAL_LIMIT,
-    eps_of,
-    norm,
-    norms_by,
-    offsets,
-    range_of_blocks,
-    residual_ratio,
-    scaled_norms,
-)
+from sheafcoarsen._support import linalg, ragged
 from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger, isometry_errors
 from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.operators import coboundary, laplacian, loop_norms
@@ -48,7 +39,7 @@ class Evidence:
 
     def __init__(self, C: Coarsening, seed: int) -> None:
         self.C, self.seed = C, seed
-        self.eps = eps_of(np.result_type(C.fine.dtype, C.prolongation.dtype))
+        self.eps = linalg.eps_of(np.result_type(C.fine.dtype, C.prolongation.dtype))
         self.K = K = C.partition.n_clusters
         self.dims = C.clusters.dims
         self.n = np.maximum(self.dims, C.ranks)
@@ -58,7 +49,7 @@ class Evidence:
         self.double = np.result_type(C.fine.dtype, C.prolongation.dtype, np.float64)
         self.row_cluster = np.repeat(C.partition.labels, C.fine.vertex_dims)
         self.probes = random_probes(C.prolongation, seed)
-        norms = [scaled_norms(np.abs(x), self.row_cluster, K) for x in self.probes.T]
+        norms = [linalg.scaled_norms(np.abs(x), self.row_cluster, K) for x in self.probes.T]
         self.probe_norms2 = np.stack(norms, axis=1) ** 2  # norm(x)^2 on each cluster, (K, 2)
         # a dense solver checks all clusters, or a sample of those small enough for it
         cubes = self.dims.astype(np.float64) ** 3
@@ -83,7 +74,7 @@ class Evidence:
         self.block_errors = {name: np.zeros(K + len(self.pairs)) for name in names}
         # crossing edges of the coarse sheaf, and their first rows among those of all crossing edges
         self.crossing = np.flatnonzero(C.sheaf.edges[:, 0] != C.sheaf.edges[:, 1])
-        self.crossing_starts = offsets(C.sheaf.edge_dims[self.crossing])
+        self.crossing_starts = ragged.offsets(C.sheaf.edge_dims[self.crossing])
         self.edge_norms = np.zeros(len(self.crossing))
         self.edge_errors = np.full(len(self.crossing), np.inf)
         self.internal_energy = np.zeros_like(self.probe_norms2)
@@ -97,16 +88,16 @@ class Evidence:
             self.scores = C.modes.scores.astype(np.float64)
         rows = np.array(in_batches(C, self._measure)).reshape(-1, 2)
         # norm(L)_F, and norm(delta)_F, in which crossing edges between batches count twice
-        self.L_norm, self.delta_norm = norm(rows[:, 0]), norm(rows[:, 1])
+        self.L_norm, self.delta_norm = linalg.norm(rows[:, 0]), linalg.norm(rows[:, 1])
 
     def _measure(self, piece: Piece) -> tuple[float, float]:
         """Store all residuals of a batch; return the norms of its rows of L and delta."""
         R, L, delta = piece.R(), piece.L(), coboundary(piece.sheaf)
         own_R = R[: piece.n_rows, : piece.n_columns]
         delta_R = csr_array(delta @ R)
-        internal = range_of_blocks(piece.sheaf.edge_offsets, piece.internal)
+        internal = ragged.range_of_blocks(piece.sheaf.edge_offsets, piece.internal)
         self._measure_sizes(piece, own_R, L, delta[internal], delta_R[internal])
-        norms = norm(L.data), norm(delta.data)
+        norms = linalg.norm(L.data), linalg.norm(delta.data)
         G = csr_array(own_R.conj(copy=False).T @ (L @ R))
         del R, L  # delete what is no longer needed, because a batch takes most of the memory
         coarse_delta = coboundary(piece.coarse)
@@ -124,17 +115,17 @@ class Evidence:
         """Store norms of R and L, and of the rows of delta and delta R inside a cluster."""
         k, here = piece.hi - piece.lo, slice(piece.lo, piece.hi)
         rows = piece.row_cluster
-        self.R_norms[here] = norms_by(R, rows, None, k)
+        self.R_norms[here] = linalg.norms_by(R, rows, None, k)
         self.isometry_errors[here] = isometry_errors(R, self.C.ranks[here])
         columns = np.repeat(piece.labels, self.C.fine.vertex_dims[piece.vertices])
-        self.principal_norms[here] = norms_by(L, rows, columns, k) + self.loop_energies[here]
+        self.principal_norms[here] = linalg.norms_by(L, rows, columns, k) + self.loop_energies[here]
         inside = piece.labels[piece.sheaf.edges[piece.internal, 0]]
         inside = np.repeat(inside, piece.sheaf.edge_dims[piece.internal])
-        own = norms_by(internal, inside, None, k)
+        own = linalg.norms_by(internal, inside, None, k)
         self.internal_delta_norms[here] = own + self.loop_norms[here]
-        self.internal_row_errors[here] = norms_by(internal_R, inside, None, k)
+        self.internal_row_errors[here] = linalg.norms_by(internal_R, inside, None, k)
         differences = (internal @ self.probes[piece.coordinates]).T
-        energies = [scaled_norms(np.abs(y), inside, k) for y in differences]
+        energies = [linalg.scaled_norms(np.abs(y), inside, k) for y in differences]
         self.internal_energy[here] = np.stack(energies, axis=1) ** 2
 
     def _measure_blocks(
@@ -157,7 +148,7 @@ class Evidence:
         loops = piece.gram(coarse[np.flatnonzero(is_loop)])
         self._put("realization", piece, G - (crossing_gram + loops))
         self._put("laplacian", piece, G - laplacian(piece.coarse)[: piece.n_columns])
-        if (self.internal_rows_ratio(slice(piece.lo, piece.hi)) < RESIDUAL_LIMIT).all():
+        if (self.internal_rows_ratio(slice(piece.lo, piece.hi)) < linalg.RESIDUAL_LIMIT).all():
             self._put("loopless", piece, G - crossing_gram)
         if self.C.modes is not None and self.C.modes.operator.spectral:
             lo, hi = self.C.sheaf.vertex_offsets[[piece.lo, piece.hi]]
@@ -200,14 +191,14 @@ class Evidence:
         # indices in the batch; edges whose lower end is in another batch belong to that batch
         edges = np.flatnonzero((ends[:, 0] != ends[:, 1]) & (ends[:, 0] >= piece.lo))
         numbers = np.searchsorted(self.crossing, piece.coarse_edges[edges])
-        coarse = coarse_delta[range_of_blocks(piece.coarse.edge_offsets, edges)]
+        coarse = coarse_delta[ragged.range_of_blocks(piece.coarse.edge_offsets, edges)]
         of_row = np.repeat(np.arange(len(edges)), piece.coarse.edge_dims[edges])
         if self.C.crossing_rows is None:
             fine_ends = np.sort(piece.clusters[piece.labels[piece.sheaf.edges]], axis=1)
             fine = np.flatnonzero(
                 (fine_ends[:, 0] != fine_ends[:, 1]) & (fine_ends[:, 0] >= piece.lo)
             )
-            rows = range_of_blocks(piece.sheaf.edge_offsets, fine)
+            rows = ragged.range_of_blocks(piece.sheaf.edge_offsets, fine)
             joined = renumbered(fine_ends[fine] @ [self.K, 1], ends[edges] @ [self.K, 1])
             of_fine_row = np.repeat(joined, piece.sheaf.edge_dims[fine])
             gram, of_column = edge_grams(piece, edges, coarse, of_row)
@@ -216,15 +207,15 @@ class Evidence:
             named, starts = self.C.crossing_rows, self.crossing_starts
             if len(named) != starts[-1]:  # wrong rows: the errors of these edges remain infinite
                 return
-            wanted = named[range_of_blocks(starts, numbers)]
-            there = range_of_blocks(self.C.fine.edge_offsets, piece.edges)
+            wanted = named[ragged.range_of_blocks(starts, numbers)]
+            there = ragged.range_of_blocks(self.C.fine.edge_offsets, piece.edges)
             rows = np.searchsorted(there, wanted)
             if not np.array_equal(there[rows[rows < len(there)]], wanted):  # a row is missing
                 return
             of_fine_row = of_column = of_row
             difference = coarse - delta_R[rows]
-        self.edge_errors[numbers] = norms_by(difference, of_column, None, len(edges))
-        self.edge_norms[numbers] = norms_by(delta[rows], of_fine_row, None, len(edges))
+        self.edge_errors[numbers] = linalg.norms_by(difference, of_column, None, len(edges))
+        self.edge_norms[numbers] = linalg.norms_by(delta[rows], of_fine_row, None, len(edges))
 
     def worst_crossing_edge(self) -> RelativeResidual:
         """Return the largest relative residual over coarse crossing edges."""
@@ -244,15 +235,15 @@ class Evidence:
         if modes.prolongation is not C.prolongation:
             own = piece.coordinates[: piece.n_rows]
             difference = C.prolongation[own] - modes.prolongation[own]
-            self.mode_errors[here] = norms_by(difference, rows, None, k)
+            self.mode_errors[here] = linalg.norms_by(difference, rows, None, k)
         if isinstance(modes.operator, Oversampled):
             return
         operator = piece.local_operators(internal=modes.operator.spectral)
-        self.mode_norms[here] = norms_by(operator, rows, rows, k) + self.loop_energies[here]
+        self.mode_norms[here] = linalg.norms_by(operator, rows, rows, k) + self.loop_energies[here]
         lo, hi = C.sheaf.vertex_offsets[[piece.lo, piece.hi]]
         scores = diags_array(self.scores[lo:hi], shape=(hi - lo, hi - lo))
         residual = operator @ own_R - own_R @ scores
-        self.mode_residuals[here] = norms_by(residual, rows, None, k)
+        self.mode_residuals[here] = linalg.norms_by(residual, rows, None, k)
         checked = self.dims[here] > 0
         if not self.all_clusters_dense:
             checked &= np.isin(np.arange(piece.lo, piece.hi), self.sample)
@@ -270,14 +261,14 @@ class Evidence:
     def isometry(self) -> RelativeResidual:
         """Largest norm(R_a* R_a - I), relative to rounding."""
         ranks = np.maximum(self.C.ranks, 1)
-        eps = eps_of(self.C.prolongation.dtype)
+        eps = linalg.eps_of(self.C.prolongation.dtype)
         return relative_residual(self.isometry_errors, self.n, eps, ranks, blocks=("cluster",))
 
     def internal_rows_ratio(self, here: slice = slice(None)) -> np.ndarray:
         """Return norm(delta_a R_a) relative to rounding errors; it is small if L_a R_a = 0."""
         sides = self.internal_row_errors, self.n, self.internal_delta_norms, self.R_norms
         errors, n, *sizes = (side[here] for side in sides)
-        return residual_ratio(errors, n, self.eps, *sizes)
+        return linalg.residual_ratio(errors, n, self.eps, *sizes)
 
     @cached_property
     def ties(self) -> np.ndarray:
@@ -339,7 +330,7 @@ def edge_grams(
     starts = piece.coarse.vertex_offsets[:-1][ends]
     e = np.repeat(edge, np.diff(X.indptr))
     second = (piece.column_cluster[X.indices] == ends[e, 1]).astype(np.int64)
-    begin = offsets(ranks.sum(axis=1))
+    begin = ragged.offsets(ranks.sum(axis=1))
     column = begin[:-1][e] + second * ranks[e, 0] + X.indices - starts[e, second]
     placed = csr_array((X.data, column, X.indptr), (X.shape[0], int(begin[-1])))
     grams = csr_array(placed.conj(copy=False).T @ placed)

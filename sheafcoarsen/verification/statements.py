@@ -9,15 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from sheafcoarsen._support import (
-    RESIDUAL_LIMIT,
-    first_true,
-    norm,
-    norms_by,
-    range_of_blocks,
-    residual_ratio,
-    zero_energy,
-)
+from sheafcoarsen._support import checks, linalg, ragged
 from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.verification.reference import dense_sections, worst_response
@@ -66,10 +58,10 @@ def _no_loops(e: Evidence) -> str | None:
 
 def _ledger_closes(e: Evidence) -> Outcome:
     """The six lines of the energy ledger add up to the fine energy for every isometry R."""
-    if e.isometry.ratio >= RESIDUAL_LIMIT:
+    if e.isometry.ratio >= linalg.RESIDUAL_LIMIT:
         return "R is not an isometry"
     E = e.ledger
-    B = e.delta_norm * np.array([norm(x) for x in e.probes.T])
+    B = e.delta_norm * np.array([linalg.norm(x) for x in e.probes.T])
     B_a = e.internal_delta_norms[:, None] * np.sqrt(e.probe_norms2)
     lines = np.array([E.retained_internal, E.discarded_internal, E.internal_coupling])
     totals = np.array(list(E.lines.values()))
@@ -150,7 +142,7 @@ def _truncation(e: Evidence) -> Outcome:
     alpha are the coefficients of the discarded modes (``eq:retained_discarded_expansion``) in
     ``eq:local_eigen_expansion_truncation``.
     """
-    if e.isometry.ratio >= RESIDUAL_LIMIT:
+    if e.isometry.ratio >= linalg.RESIDUAL_LIMIT:
         return e.isometry, "exact"
     E = e.ledger
     assert E.truncation_bound is not None
@@ -171,11 +163,11 @@ def _discarded_modes(e: Evidence, a: int) -> RelativeResidual:
     Q = np.linalg.qr(U, mode="complete")[0][:, r:]
     values, V = np.linalg.eigh(Q.conj().T @ L @ Q)
     phi = Q @ V
-    rows = range_of_blocks(e.C.fine.vertex_offsets, e.C.partition.cluster(a))
+    rows = ragged.range_of_blocks(e.C.fine.vertex_offsets, e.C.partition.cluster(a))
     alpha2 = np.abs(phi.conj().T @ e.probes[rows].astype(L.dtype)) ** 2
     size, x2 = e.mode_norms[a], e.probe_norms2[a]
     errors = (
-        (norm(L @ phi - phi * values), size, np.sqrt(n)),
+        (linalg.norm(L @ phi - phi * values), size, np.sqrt(n)),
         (np.abs(alpha2.sum(axis=0) - E.discarded_norm2[a]), x2),
         (np.abs(values @ alpha2 - E.discarded_internal[a]), size, x2),
     )
@@ -187,7 +179,7 @@ def _discarded_modes(e: Evidence, a: int) -> RelativeResidual:
 
 def _two_losses(e: Evidence) -> Outcome:
     """Retained internal energy is sum lambda_i |z_i|^2; all other internal energy is discarded."""
-    if e.isometry.ratio >= RESIDUAL_LIMIT:
+    if e.isometry.ratio >= linalg.RESIDUAL_LIMIT:
         return e.isometry, "exact"
     E = e.ledger
     z = pooled(e.C.prolongation, e.probes)
@@ -205,7 +197,7 @@ def _two_losses(e: Evidence) -> Outcome:
 
 def _retains_energy(e: Evidence) -> str | None:
     """Return the reason why statements on modes without internal energy do not apply, or None."""
-    if (a := first_true(e.internal_rows_ratio() >= RESIDUAL_LIMIT)) is None:
+    if (a := checks.first_true(e.internal_rows_ratio() >= linalg.RESIDUAL_LIMIT)) is None:
         return None
     return (
         f"retained modes have internal energy, first in cluster {a}: use internal modes with "
@@ -227,14 +219,14 @@ def _same_kernel(e: Evidence) -> Outcome:
 def _interlacing(e: Evidence) -> Outcome:
     """lambda_i(L) <= lambda_i(L_Gal), and delta_x* delta_x <= L_Gal in the Loewner order."""
     C = e.C
-    if e.isometry.ratio >= RESIDUAL_LIMIT:
+    if e.isometry.ratio >= linalg.RESIDUAL_LIMIT:
         return "R is not an isometry"
     if max(C.fine.dim_c0, C.sheaf.dim_c0) > 2000:  # dense matrices would be too large
         # interlacing follows from R* R = I, which was checked, and from the energy decomposition
         return e.isometry, "exact"
     L = laplacian(C.fine).toarray().astype(e.double)
     G = C.galerkin().toarray().astype(e.double)
-    n, size = len(L), norm(L)
+    n, size = len(L), linalg.norm(L)
     fine, coarse = np.linalg.eigvalsh(L), np.linalg.eigvalsh((G + G.conj().T) / 2)
     crossing = C.sheaf.edges[:, 0] != C.sheaf.edges[:, 1]
     rows = np.flatnonzero(np.repeat(crossing, C.sheaf.edge_dims))
@@ -251,12 +243,12 @@ def _sections_kept(e: Evidence) -> Outcome:
     oversampled = C.modes is not None and isinstance(C.modes.operator, Oversampled)
     if not oversampled and (reason := _no_internal_modes(e)):
         return reason
-    if e.isometry.ratio >= RESIDUAL_LIMIT:
+    if e.isometry.ratio >= linalg.RESIDUAL_LIMIT:
         return e.isometry, "exact"
     modes = e.modes
     norms = modes.operator_norms
-    level = np.zeros(e.K) if oversampled else zero_energy(e.n, C.fine.dtype, norms)
-    if (a := first_true(modes.next_eigenvalues <= level)) is not None:
+    level = np.zeros(e.K) if oversampled else linalg.zero_energy(e.n, C.fine.dtype, norms)
+    if (a := checks.first_true(modes.next_eigenvalues <= level)) is not None:
         return (
             f"a local section may be discarded, first in cluster {a}: its first discarded "
             f"eigenvalue {modes.next_eigenvalues[a]:.3g} is within rounding, {level[a]:.3g}, of 0"
@@ -266,13 +258,13 @@ def _sections_kept(e: Evidence) -> Outcome:
         return e.isometry, "exact"
     sections, gap = dense_sections(C.fine, e.eps, e.double)
     missed = sections - C.prolongation @ pooled(C.prolongation, sections)
-    discarded = norms_by(missed, e.row_cluster, None, e.K)
+    discarded = linalg.norms_by(missed, e.row_cluster, None, e.K)
     n = max(C.fine.dim_c0, C.fine.dim_c1)
     # use the norm of the maps, since where the maps of a loop cancel in delta, rounding remains
-    size = norm([norm(C.fine.tail_data), norm(C.fine.head_data)])
+    size = linalg.norm([linalg.norm(C.fine.tail_data), linalg.norm(C.fine.head_data)])
     # dense sections x have errors of eps norm(delta) / gap, with gap the smallest nonzero singular
     # value; for internal modes, norm(L_a x) >= next eigenvalue times norm of the discarded part
-    factors: list[Any] = [size, norm(sections)]
+    factors: list[Any] = [size, linalg.norm(sections)]
     if oversampled:
         discarded = np.where(_are_local_sections(e, sections), discarded, 0)
     else:
@@ -287,10 +279,10 @@ def _are_local_sections(e: Evidence, sections: np.ndarray) -> np.ndarray:
     ends = C.partition.labels[C.fine.edges]
     rows = np.flatnonzero(np.repeat(ends[:, 0] == ends[:, 1], C.fine.edge_dims))
     of_row = np.repeat(ends[:, 0], C.fine.edge_dims)[rows]
-    energy = norms_by(coboundary(C.fine)[rows] @ sections, of_row, None, e.K)
-    lengths = norms_by(sections, e.row_cluster, None, e.K)
-    ratio = residual_ratio(energy, e.n, e.eps, e.internal_delta_norms, lengths)
-    return ~(ratio > RESIDUAL_LIMIT)
+    energy = linalg.norms_by(coboundary(C.fine)[rows] @ sections, of_row, None, e.K)
+    lengths = linalg.norms_by(sections, e.row_cluster, None, e.K)
+    ratio = linalg.residual_ratio(energy, e.n, e.eps, e.internal_delta_norms, lengths)
+    return ~(ratio > linalg.RESIDUAL_LIMIT)
 
 
 def _normalization(e: Evidence) -> Outcome:

@@ -18,7 +18,7 @@ from threadpoolctl import threadpool_limits
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen._support import threads as threads_module
+from sheafcoarsen._support import threads
 from tests.support.helpers import blas_threads
 
 
@@ -179,20 +179,20 @@ class InterruptedBar:
         signal.raise_signal(signal.SIGINT)
 
 
-@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("count", [1, 3])
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
-def test_interrupt_between_two_ranges(threads, monkeypatch):
+def test_interrupt_between_two_ranges(count, monkeypatch):
     F = sc.CellularSheaf.constant(nx.random_regular_graph(4, 200, seed=2))
     P = sc.select(F, 40)
     before = blas_threads()
     wanted = sc.coarsen(F, P, 3)
-    monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda: threads)
+    monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda: count)
     monkeypatch.setattr("sheafcoarsen.modes.problems.SERIAL_BELOW", 0.0)
     with monkeypatch.context() as patch:
-        patch.setattr(threads_module, "bar", InterruptedBar)
+        patch.setattr(threads, "bar", InterruptedBar)
         with pytest.raises(KeyboardInterrupt):
             # one thread has several ranges only if it shows progress
-            sc.coarsen(F, P, 3, progress=threads == 1)
+            sc.coarsen(F, P, 3, progress=count == 1)
     assert blas_threads() == before
     np.testing.assert_array_equal(sc.coarsen(F, P, 3).prolongation.data, wanted.prolongation.data)
 

@@ -18,8 +18,7 @@ from threadpoolctl import threadpool_limits
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen._support import single_threaded_blas
-from sheafcoarsen._support import threads as threads_module
+from sheafcoarsen._support import threads
 from sheafcoarsen.operators import apply_coboundary
 from sheafcoarsen.solve.block_matrix import BlockMatrix
 from sheafcoarsen.verification.cluster_batches import in_batches
@@ -41,14 +40,14 @@ class TestSingleThreadedBlas:
 
     def test_blocks_may_be_nested_and_overlap(self):
         before = blas_threads()
-        first, second = single_threaded_blas(), single_threaded_blas()
+        first, second = threads.single_threaded_blas(), threads.single_threaded_blas()
         first.__enter__()
         second.__enter__()
         first.__exit__(None, None, None)  # the first leaves while the second is inside
         assert set(blas_threads()) == {1}
         second.__exit__(None, None, None)
         assert blas_threads() == before
-        with single_threaded_blas():  # and it works again
+        with threads.single_threaded_blas():  # and it works again
             assert set(blas_threads()) == {1}
 
     def test_last_thread_to_leave_restores_the_count(self):
@@ -56,12 +55,12 @@ class TestSingleThreadedBlas:
         inside, leave = threading.Event(), threading.Event()
 
         def other():
-            with single_threaded_blas():
+            with threads.single_threaded_blas():
                 inside.set()
                 assert leave.wait(20)
 
         with ThreadPoolExecutor(1) as pool:
-            with single_threaded_blas():
+            with threads.single_threaded_blas():
                 task = pool.submit(other)
                 assert inside.wait(20)
             assert set(blas_threads()) == {1}
@@ -71,7 +70,7 @@ class TestSingleThreadedBlas:
     def test_many_threads_entering_and_leaving(self):
         def job(i):
             for _ in range(50):
-                with single_threaded_blas():
+                with threads.single_threaded_blas():
                     if set(blas_threads()) != {1}:
                         return False
             return True
@@ -102,7 +101,7 @@ class TestSingleThreadedBlas:
         one = sc.gallery.bundle(nx.grid_2d_graph(16, 16), 3, seed=5)
         found = []
         for inside in (True, False):
-            with single_threaded_blas() if inside else contextlib.nullcontext():
+            with threads.single_threaded_blas() if inside else contextlib.nullcontext():
                 quality, sections = sc.spectral_quality(C, 4), sc.global_sections(one)
             items = (*vars(quality).values(), sections.residual, sections.basis)
             found.append([np.asarray(item).tobytes() for item in items])
@@ -255,18 +254,18 @@ def test_results_do_not_depend_on_the_number_of_threads(name, monkeypatch):
     for module in [value for key, value in sys.modules.items() if key.startswith("sheafcoarsen.")]:
         if hasattr(module, "SERIAL_BELOW"):
             monkeypatch.setattr(module, "SERIAL_BELOW", 0.0)
-    started, pool = [], threads_module.ThreadPoolExecutor
+    started, pool = [], threads.ThreadPoolExecutor
     monkeypatch.setattr(
-        threads_module,
+        threads,
         "ThreadPoolExecutor",
-        lambda threads: started.append(threads) or pool(threads),
+        lambda count: started.append(count) or pool(count),
     )
     compute, found = PROBLEMS[name](), []
     with threadpool_limits(3, user_api="blas"):
-        for threads in (1, 2, 3):
-            monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", threads)
+        for count in (1, 2, 3):
+            monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", count)
             started.clear()
-            with single_threaded_blas() if threads == 1 else contextlib.nullcontext():
+            with threads.single_threaded_blas() if count == 1 else contextlib.nullcontext():
                 found.append([np.asarray(item).tobytes() for item in compute()])
-            assert set(started) == ({threads} - {1} if name != "sections, trees" else set())
+            assert set(started) == ({count} - {1} if name != "sections, trees" else set())
     assert found[0] == found[1] == found[2]

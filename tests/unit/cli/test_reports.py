@@ -66,7 +66,7 @@ def test_coarsen_command_stops_early_without_matplotlib(graph_file, tmp_path, ru
 
     out = tmp_path / "r.html"
     out.write_text("precious")
-    monkeypatch.setattr("sheafcoarsen.cli.outputs.check_matplotlib", missing)
+    monkeypatch.setattr("sheafcoarsen._support.checks.check_matplotlib", missing)
     said = run(*coarsen(graph_file, out), status=2).err
     assert said == 'sheafcoarsen: plots need matplotlib: pip install "sheafcoarsen[plot]"\n'
     assert out.read_text() == "precious"

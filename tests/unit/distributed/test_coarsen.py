@@ -304,7 +304,7 @@ def test_resumed_runs_keep_their_number_of_shards(call, url):
 
 
 REFUSED = [
-    (3, "distributed.executors.physical_memory", lambda: 2.5e8, MemoryError, "use more clusters"),
+    (3, "_support.checks.physical_memory", lambda: 2.5e8, MemoryError, "use more clusters"),
     (sc.ranks.gap(3), "modes.problems.MAX_DENSE", 5, ValueError, "has dimension 2"),
 ]
 

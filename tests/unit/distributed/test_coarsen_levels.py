@@ -1,10 +1,13 @@
 """Several levels: from store to store, and in memory once a level fits."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
+from sheafcoarsen._support import checks
 from tests.support.helpers import ties_allowed
 from tests.unit.distributed.cases import differences, grid_sheaf, power_cut
 
@@ -37,8 +40,9 @@ def test_levels_are_the_same_as_in_memory(options, n_stored, missing_bytes, memo
 def test_by_default_an_eighth_of_the_memory_is_used(memory, monkeypatch):
     src = dist.to_store(memory("src"), grid_sheaf(8))
     for n_stored, size in ((0, 8), (1, 7.9)):
-        physical = f"{dist.coarsen_levels.__module__}.physical_memory"
-        monkeypatch.setattr(physical, lambda size=size: size * src.n_bytes)
+        memory_of = {"physical_memory": lambda size=size: size * src.n_bytes}
+        small = SimpleNamespace(**vars(checks) | memory_of)
+        monkeypatch.setattr(f"{dist.coarsen_levels.__module__}.checks", small)
         with ties_allowed():
             H = dist.coarsen_levels(src, memory(f"{n_stored}"), 4, 2, rank=2)
         assert (len(H), len(H.stored)) == (2, n_stored)

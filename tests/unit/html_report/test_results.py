@@ -56,19 +56,19 @@ def test_losses_of_the_cochains_of_the_user_are_shown(page_of):
         E = sc.energy_ledger(C, given)
         kept = 1 - E.discarded_norm2.sum() / np.linalg.norm(given) ** 2
         page = page_of(C, x=given)
-        assert f"{percent(kept)} of the squared norm of `x` is kept" in page
+        assert f"{percent(kept)} of the squared norm of x is kept" in page
         assert f"The energy norm(delta x)^2 of {words} and" in page
         energies = "".join(f"<td>{value:.4g}</td>" for value in np.atleast_1d(E.fine_energy))
         assert f"<th>fine energy</th>{energies}" in page
         H = sc.coarsen_levels(C.fine, partitions=[C.partition], rank=2)
-        assert f"{percent(kept)} of the squared norm of `x` is kept" in page_of(H, x=given)
+        assert f"{percent(kept)} of the squared norm of x is kept" in page_of(H, x=given)
     with pytest.raises(ValueError, match="`x` requires a coarsening or a hierarchy, but got .* El"):
         page_of(sc.eliminate(C.fine, keep=[0]), x=x)
     with pytest.raises(ValueError, match="`x` must have shape"):
         page_of(C, x=x[:3])
     page = page_of(C, x=1e-200 * x[:, 0])  # whose squared norm underflows
     kept = np.linalg.norm(C.pool(x[:, 0])) ** 2 / np.linalg.norm(x[:, 0]) ** 2
-    assert f"{percent(kept)} of the squared norm of `x` is kept" in page
+    assert f"{percent(kept)} of the squared norm of x is kept" in page
 
 
 @pytest.mark.parametrize(

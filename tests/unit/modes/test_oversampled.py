@@ -1,6 +1,7 @@
 """Oversampled modes against a dense reference, their accuracy, pilots and arguments."""
 
 import dataclasses
+from types import SimpleNamespace
 
 import networkx as nx
 import numpy as np
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
-from sheafcoarsen._support import run_ranges
+from sheafcoarsen._support import threads
 from sheafcoarsen.modes import Oversampled
 from sheafcoarsen.modes import oversampled as oversampled_problems
 from tests.support import reference
@@ -464,7 +465,7 @@ def test_pilots_and_patches_use_one_blas_thread(what, monkeypatch):
         raise np.linalg.LinAlgError  # then the dense solver is used
 
     def recorded_ranges(work, *args, **options):
-        return run_ranges(
+        return threads.run_ranges(
             lambda *ends: seen.extend(blas_threads()) or work(*ends), *args, **options
         )
 
@@ -472,7 +473,8 @@ def test_pilots_and_patches_use_one_blas_thread(what, monkeypatch):
         monkeypatch.setattr(oversampled_problems, "lowest_sparse", recorded)
         monkeypatch.setattr(oversampled_problems, "is_large", lambda m, count: True)
     else:
-        monkeypatch.setattr("sheafcoarsen.modes.problems.run_ranges", recorded_ranges)
+        recording = SimpleNamespace(**vars(threads) | {"run_ranges": recorded_ranges})
+        monkeypatch.setattr("sheafcoarsen.modes.problems.threads", recording)
     with threadpoolctl.threadpool_limits(2, "blas"):
         oversampled(*grid(12, 2, noise=0.2), 3, target=1.0 if what == "patches" else None)
     assert set(seen) == {1}

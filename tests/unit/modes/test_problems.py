@@ -9,7 +9,7 @@ import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
-from sheafcoarsen._support import threads as threads_module
+from sheafcoarsen._support import threads
 from sheafcoarsen.modes import problems, sparse
 from tests.support.helpers import assert_residual, covering, eps_of, ties_allowed
 from tests.support.strategies import DTYPES, SCALES
@@ -111,11 +111,9 @@ def test_consistent_rotations_have_double_eigenvalues(dtype):
 
 def test_small_problems_use_one_thread(monkeypatch):
     started = []
-    pool = threads_module.ThreadPoolExecutor
-    monkeypatch.setattr(
-        threads_module, "ThreadPoolExecutor", lambda n: started.append(n) or pool(n)
-    )
-    monkeypatch.setattr(threads_module, "thread_count", lambda: 2)
+    pool = threads.ThreadPoolExecutor
+    monkeypatch.setattr(threads, "ThreadPoolExecutor", lambda n: started.append(n) or pool(n))
+    monkeypatch.setattr(threads, "thread_count", lambda: 2)
     F = CellularSheaf.random(nx.path_graph(40), 2, 2, seed=3)
     modes_of(F, Partition(np.arange(40) // 4), 2)
     assert started == []

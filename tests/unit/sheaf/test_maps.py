@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen._support import range_limits
+from sheafcoarsen._support import checks
 from sheafcoarsen.sheaf import checked_sheaf
 from tests.support.errors import raises
 from tests.support.helpers import Tensor
@@ -83,7 +83,7 @@ def test_unsupported_scalar_types_raise(dtype, n_edges, form):
 @pytest.mark.parametrize("dtype", DTYPES, ids=lambda dtype: dtype.__name__)
 @pytest.mark.parametrize("end", ["tail", "head"])
 def test_range_of_entries_is_inclusive_at_both_limits(dtype, end):
-    low, high = range_limits(dtype)
+    low, high = checks.range_limits(dtype)
     info = np.finfo(dtype)
     assert low**2 > float(info.tiny) * 1e7
     assert high**2 < float(info.max) / 1e7

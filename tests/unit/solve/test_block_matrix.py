@@ -7,7 +7,7 @@ import scipy.sparse
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._kernels.solve import combine_blocks
-from sheafcoarsen._support import eps_of
+from sheafcoarsen._support import linalg
 from sheafcoarsen.solve import block_matrix
 from sheafcoarsen.solve.block_matrix import (
     BlockMatrix,
@@ -74,7 +74,7 @@ def test_input_and_output_may_differ_in_precision_and_width():
     wide = np.zeros((18, 16), np.float32)
     BlockMatrix(A).combine(X, wide, 1e60)  # must be scaled before it is rounded
     expected = 1e60 * (A @ X)
-    single = eps_of(np.float32)
+    single = linalg.eps_of(np.float32)
     assert_residual(wide[:, :14] - expected, A.toarray(), 1e60 * X, n=9, eps=single)
     assert not wide[:, 14:].any()
     back = BlockMatrix(A.T.tobsr((3, 3)), np.float32).combine(wide, np.empty((12, 14)))

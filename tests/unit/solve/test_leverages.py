@@ -8,7 +8,7 @@ from hypothesis import given
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen._support import eps_of
+from sheafcoarsen._support import linalg
 from sheafcoarsen.solve import _leverages, normal_equations
 from tests.support.helpers import assert_residual
 from tests.support.strategies import graphs, sheaves
@@ -43,7 +43,7 @@ def test_exact_leverages_are_the_diagonal_of_the_projection(name, exact):
     F = SHEAVES[name]
     found = exact(F)
     assert found.dtype == float
-    assert_residual(found - by_projection(F), F.edge_dims, n=F.dim_c0, eps=eps_of(F.dtype))
+    assert_residual(found - by_projection(F), F.edge_dims, n=F.dim_c0, eps=linalg.eps_of(F.dtype))
 
 
 def test_a_weak_bridge_has_full_leverage(exact):

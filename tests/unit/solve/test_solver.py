@@ -317,7 +317,7 @@ def test_blas_uses_one_thread_inside_the_solver(method, monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("method", "where"), covering(METHODS, ["unit_sheaf", "laplacian", "eps_of"])
+    ("method", "where"), covering(METHODS, ["unit_sheaf", "laplacian", "unit_blocks"])
 )
 def test_an_interrupted_update_leaves_the_solver_unchanged(method, where, monkeypatch):
     F = SHEAVES["noisy bundle"]

@@ -11,29 +11,7 @@ import pytest
 import scipy.sparse
 
 import sheafcoarsen as sc
-from sheafcoarsen._support import (
-    MAX_DIMENSION,
-    MAX_ENTRIES,
-    SCALARS,
-    check_matplotlib,
-    check_range,
-    choice,
-    cochain,
-    csr_matrix,
-    dimensions,
-    flag,
-    integer_array,
-    items,
-    memory_for_entries,
-    physical_memory,
-    random_generator,
-    range_limits,
-    real_number,
-    scalar_array,
-    scalar_type,
-    vertex_count,
-    whole_number,
-)
+from sheafcoarsen._support import checks
 from tests.support.errors import raises
 
 # ---------------------------------------------------------------- single values
@@ -42,10 +20,10 @@ from tests.support.errors import raises
 @pytest.mark.parametrize(
     ("check", "values", "expected"),
     [
-        (whole_number, [7, np.int32(7), np.uint64(7), np.array(7)[()]], 7),
-        (real_number, [2, 2.0, np.float32(2), np.int8(2)], 2.0),
-        (flag, [True, np.True_], True),
-        (flag, [False, np.False_], False),
+        (checks.whole_number, [7, np.int32(7), np.uint64(7), np.array(7)[()]], 7),
+        (checks.real_number, [2, 2.0, np.float32(2), np.int8(2)], 2.0),
+        (checks.flag, [True, np.True_], True),
+        (checks.flag, [False, np.False_], False),
     ],
 )
 def test_numbers_of_numpy_become_those_of_python(check, values, expected):
@@ -56,20 +34,25 @@ def test_numbers_of_numpy_become_those_of_python(check, values, expected):
 
 def test_random_generators_are_used_and_seeds_repeat():
     rng = np.random.default_rng(3)
-    assert random_generator("seed", rng) is rng
-    assert random_generator("seed", np.int64(3)).random() == np.random.default_rng(3).random()
-    assert random_generator("seed", None).random() != random_generator("seed", None).random()
+    assert checks.random_generator("seed", rng) is rng
+    assert (
+        checks.random_generator("seed", np.int64(3)).random() == np.random.default_rng(3).random()
+    )
+    assert (
+        checks.random_generator("seed", None).random()
+        != checks.random_generator("seed", None).random()
+    )
 
 
 # ---------------------------------------------------------------- sizes
 
 
 def vertices(count):
-    vertex_count("x", count)
+    checks.vertex_count("x", count)
 
 
 def entries(count, itemsize=8):
-    with memory_for_entries("x", count, itemsize):
+    with checks.memory_for_entries("x", count, itemsize):
         pass
 
 
@@ -78,7 +61,7 @@ def entries(count, itemsize=8):
     [
         # labels have 32 bits
         (np.inf, vertices, np.iinfo(np.int32).max, "2147483648 vertices, but there may be at most"),
-        (np.inf, entries, MAX_ENTRIES, "1.1e+12 map entries (8.8e+03 GB), more than fits"),
+        (np.inf, entries, checks.MAX_ENTRIES, "1.1e+12 map entries (8.8e+03 GB), more than fits"),
         (16e9, vertices, 10**9, "1000000001 vertices, at least 16 GB, which exceeds this"),
         (16e9, entries, 2 * 10**9, "2e+09 map entries (16 GB), more than fits"),
         (16e9, lambda n: entries(n, 16), 10**9, "1e+09 map entries (16 GB), more than fits"),
@@ -95,7 +78,7 @@ def test_counts_beyond_the_kernels_or_the_memory_raise(memory, check, most, erro
 def test_memory_error_becomes_the_same_value_error():
     with (
         raises("ValueError: `dim` requires 10 map entries (8e-08 GB), more than fits in memory"),
-        memory_for_entries("dim", 10),
+        checks.memory_for_entries("dim", 10),
     ):
         raise MemoryError
 
@@ -106,7 +89,7 @@ MEMINFO = Path("/proc/meminfo")
 @pytest.mark.skipif(not MEMINFO.exists(), reason="a file of Linux")
 def test_physical_memory_is_that_of_the_machine():
     total = next(line for line in MEMINFO.read_text().splitlines() if line.startswith("MemTotal"))
-    assert physical_memory() == pytest.approx(1024 * int(total.split()[1]), rel=0.1)
+    assert checks.physical_memory() == pytest.approx(1024 * int(total.split()[1]), rel=0.1)
 
 
 def test_import_errors_of_other_packages_are_not_hidden(monkeypatch):
@@ -120,41 +103,41 @@ def test_import_errors_of_other_packages_are_not_hidden(monkeypatch):
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
     with pytest.raises(ModuleNotFoundError, match="kiwisolver"):
-        check_matplotlib()
+        checks.check_matplotlib()
 
 
 # ---------------------------------------------------------------- arrays
 
 
-@pytest.mark.parametrize("dtype", SCALARS)
+@pytest.mark.parametrize("dtype", checks.SCALARS)
 def test_scalar_arrays_keep_their_type_in_native_byte_order(dtype):
     array = np.array([1, 2], dtype)
-    assert scalar_array("x", array) is array
+    assert checks.scalar_array("x", array) is array
     swapped = array.astype(array.dtype.newbyteorder())
-    cast = scalar_array("x", swapped)
+    cast = checks.scalar_array("x", swapped)
     assert (cast.dtype, cast.dtype.isnative, cast.tolist()) == (dtype, True, [1, 2])
-    assert scalar_type("dtype", swapped.dtype) == np.dtype(dtype)
-    assert scalar_type("dtype", np.dtype(dtype).name) == np.dtype(dtype)
+    assert checks.scalar_type("dtype", swapped.dtype) == np.dtype(dtype)
+    assert checks.scalar_type("dtype", np.dtype(dtype).name) == np.dtype(dtype)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint64])
 def test_integer_arrays_become_float64(dtype):
-    cast = scalar_array("x", np.array([[1, 2]], dtype))
+    cast = checks.scalar_array("x", np.array([[1, 2]], dtype))
     assert (cast.dtype, cast.tolist()) == (np.float64, [[1.0, 2.0]])
 
 
 def two_dimensions(name, value):
-    return dimensions(name, value, 2, "edge")
+    return checks.dimensions(name, value, 2, "edge")
 
 
 def test_dimensions_repeat_an_integer():
     for value in (3, np.array(3), [3, 3.0]):
         assert two_dimensions("d", value).tolist() == [3, 3]
-    assert two_dimensions("d", MAX_DIMENSION // 2).sum() == MAX_DIMENSION
+    assert two_dimensions("d", checks.MAX_DIMENSION // 2).sum() == checks.MAX_DIMENSION
 
 
 def names(name, value):
-    return items(name, value, "names")
+    return checks.items(name, value, "names")
 
 
 def test_items_are_those_of_any_iterable():
@@ -162,12 +145,12 @@ def test_items_are_those_of_any_iterable():
 
 
 def method(name, value):
-    return choice(name, value, ("auto", "balls"))
+    return checks.choice(name, value, ("auto", "balls"))
 
 
 CHOICES = "ValueError: `x` must be one of 'auto', 'balls', got "
 NO_SEED = "TypeError: `x` must be None, a non-negative integer or a numpy Gen"
-TOO_LARGE = f"ValueError: `x` must sum to at most {MAX_DIMENSION}"
+TOO_LARGE = f"ValueError: `x` must sum to at most {checks.MAX_DIMENSION}"
 NO_NAMES = "TypeError: `x` must be a sequence of names, got "
 SPARSE = scipy.sparse.csr_array(np.array([[0, 1, 0], [1, 0, 1.5], [0, 1.5, 0]]))
 MODES = sc.eigenmodes(sc.CellularSheaf.constant([[0, 1]]), 1)
@@ -178,21 +161,21 @@ MODES = sc.eigenmodes(sc.CellularSheaf.constant([[0, 1]]), 1)
     [
         *((method, value, f"{CHOICES}{value!r}") for value in ("bals", None, ["balls"])),
         *(
-            (flag, value, f"TypeError: `x` must be True or False, got {value!r}")
+            (checks.flag, value, f"TypeError: `x` must be True or False, got {value!r}")
             for value in (0, [])
         ),
-        *((random_generator, value, NO_SEED) for value in ("3", np.random.RandomState(3))),
-        (scalar_array, np.ones(2, bool), "TypeError: got dtype bool"),
+        *((checks.random_generator, value, NO_SEED) for value in ("3", np.random.RandomState(3))),
+        (checks.scalar_array, np.ones(2, bool), "TypeError: got dtype bool"),
         (
-            scalar_array,
+            checks.scalar_array,
             MODES,
             "TypeError: got Eigenmodes: pass a column, such as modes.vectors[:, 0]",
         ),
-        (scalar_array, SPARSE, "TypeError: got a sparse one: use .toarray()"),
+        (checks.scalar_array, SPARSE, "TypeError: got a sparse one: use .toarray()"),
         (two_dimensions, [1], "ValueError: `x` must have one entry per edge, 2 in all, got 1"),
         (two_dimensions, [0, -3], "ValueError: `x` must not be negative, got -3 at index 1"),
         (two_dimensions, -3, "ValueError: `x` must be at least 0, got -3"),
-        (two_dimensions, MAX_DIMENSION, f"{TOO_LARGE}, got 1.8e+16"),
+        (two_dimensions, checks.MAX_DIMENSION, f"{TOO_LARGE}, got 1.8e+16"),
         (two_dimensions, 10**400, TOO_LARGE),
         *((names, value, NO_NAMES + type(value).__name__) for value in ("ab", b"ab", 3, None)),
         *((names, value, NO_NAMES + type(value).__name__) for value in (SPARSE.tobsr(), SPARSE)),
@@ -205,7 +188,7 @@ def test_values_of_another_kind_raise(check, value, error):
 
 def test_error_about_text_has_no_hint_by_default():
     with pytest.raises(TypeError, match=r"^`edges` must hold integers, got dtype <U1$"):
-        integer_array("edges", ["a"])
+        checks.integer_array("edges", ["a"])
 
 
 # ---------------------------------------------------------------- sparse matrices
@@ -269,14 +252,14 @@ def test_damaged_matrices_of_other_formats_raise(kind, attribute, change, messag
     values = change(getattr(A, attribute))
     setattr(A, attribute, np.array(values, object) if kind == "lil" else values)
     with raises(f"ValueError: `A` is a damaged sparse matrix: {message}"):
-        csr_matrix("A", A)
+        checks.csr_matrix("A", A)
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo", "lil", "dok", "dia"])
 def test_csr_matrix_copies_valid_matrices(kind):
     for given in (SPARSE, scipy.sparse.coo_array(np.eye(2, 4))):
         A = given.asformat(kind)
-        B = csr_matrix("A", A)
+        B = checks.csr_matrix("A", A)
         np.testing.assert_array_equal(B.toarray(), given.toarray())
         B.data[:] = 0
         np.testing.assert_array_equal(A.toarray(), given.toarray())
@@ -287,24 +270,24 @@ def test_csr_matrix_copies_valid_matrices(kind):
 PATH = sc.CellularSheaf.constant(nx.path_graph(3), dim=2)
 
 
-@pytest.mark.parametrize("dtype", SCALARS)
+@pytest.mark.parametrize("dtype", checks.SCALARS)
 def test_squares_are_safe_within_the_range_but_not_far_beyond_it(dtype):
-    low, high = range_limits(dtype)
+    low, high = checks.range_limits(dtype)
     info = np.finfo(dtype)
     real = info.dtype.type
     assert np.isfinite(real(high) ** 2 * real(1e6))
     assert real(low) ** 2 >= info.tiny * 1e6
     for inside in (low, high, 0.0):
-        check_range("maps", inside, dtype)
+        checks.check_range("maps", inside, dtype)
     for outside in (low * 0.999, high * 1.001):
         with raises(f"ValueError: squares in {np.dtype(dtype)} are safe: rescale the maps"):
-            check_range("maps", outside, dtype)
+            checks.check_range("maps", outside, dtype)
 
 
 def test_cochain_returns_the_common_scalar_type_in_c_order():
-    assert cochain(PATH, np.arange(6)).dtype == np.float64
-    assert cochain(PATH, np.ones(6, np.complex64)).dtype == np.complex128
-    x = cochain(PATH, np.asfortranarray(np.arange(12.0).reshape(6, 2)))
+    assert checks.cochain(PATH, np.arange(6)).dtype == np.float64
+    assert checks.cochain(PATH, np.ones(6, np.complex64)).dtype == np.complex128
+    x = checks.cochain(PATH, np.asfortranarray(np.arange(12.0).reshape(6, 2)))
     assert x.flags.c_contiguous
     assert x.tolist() == np.arange(12.0).reshape(6, 2).tolist()
 
@@ -328,13 +311,13 @@ LIFTED = "; y.reshape(6, -1) converts features of equal stalks, one row per vert
 def test_wrong_shape_raises_error_with_a_hint_on_reshaping(shape, hint):
     message = f"with dim_c0 = 6 of the fine sheaf, got shape {shape}{hint}"
     with pytest.raises(ValueError, match=f"{re.escape(message)}$"):
-        cochain(PATH, np.zeros(shape), "y", " of the fine sheaf")
+        checks.cochain(PATH, np.zeros(shape), "y", " of the fine sheaf")
 
 
-HIGH = range_limits(np.float64)[1]
+HIGH = checks.range_limits(np.float64)[1]
 FAR = np.zeros((6, 2))
 FAR[[4, 5], [1, 0]] = -np.inf
-right_side = partial(cochain, name="b", right_side=True)
+right_side = partial(checks.cochain, name="b", right_side=True)
 
 
 def edge(tail, head=1.0):
@@ -344,12 +327,12 @@ def edge(tail, head=1.0):
 @pytest.mark.parametrize(
     ("check", "sheaf", "values", "error"),
     [
-        (cochain, PATH, FAR, "got -inf in row 4"),
-        (cochain, PATH, [0, 0, np.nan, 0, 0, 0], "`x` must be finite, got nan in row 2"),
-        (cochain, PATH, [101 * HIGH] * 6, "energies would overflow in float64: rescale `x`"),
-        (cochain, edge(1e3), [HIGH] * 2, "the maps up to 1e+03, so energies"),
+        (checks.cochain, PATH, FAR, "got -inf in row 4"),
+        (checks.cochain, PATH, [0, 0, np.nan, 0, 0, 0], "`x` must be finite, got nan in row 2"),
+        (checks.cochain, PATH, [101 * HIGH] * 6, "energies would overflow in float64: rescale `x`"),
+        (checks.cochain, edge(1e3), [HIGH] * 2, "the maps up to 1e+03, so energies"),
         # squares of cochains alone must be finite, too
-        (cochain, edge(1e-100, 1e-100), [1e160] * 2, "the maps up to 1e-100, so energies"),
+        (checks.cochain, edge(1e-100, 1e-100), [1e160] * 2, "the maps up to 1e-100, so energies"),
         (
             right_side,
             edge(1e100),
@@ -365,5 +348,5 @@ def test_entries_that_are_not_finite_or_too_large_raise(check, sheaf, values, er
 
 
 def test_entries_may_be_as_large_as_energies_and_the_laplacian_allow():
-    assert np.isfinite(cochain(PATH, np.full(6, 99 * HIGH))).all()
+    assert np.isfinite(checks.cochain(PATH, np.full(6, 99 * HIGH))).all()
     assert right_side(edge(1e100), [1e200, -1e200]).tolist() == [1e200, -1e200]

@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from sheafcoarsen._support import files, replacing
+from sheafcoarsen._support import files
 
 
 def test_interrupt_after_creation_leaves_no_file(tmp_path, monkeypatch):
@@ -19,7 +19,7 @@ def test_interrupt_after_creation_leaves_no_file(tmp_path, monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr(files, "_temporary_file", interrupted)
-    with pytest.raises(KeyboardInterrupt), replacing(tmp_path / "a.bin"):
+    with pytest.raises(KeyboardInterrupt), files.replacing(tmp_path / "a.bin"):
         pass
     assert list(tmp_path.iterdir()) == []
 
@@ -30,7 +30,7 @@ def test_errors_keep_the_old_file_and_leave_no_temporary_file(tmp_path):
     path.write_bytes(b"old")
 
     def broken():
-        with replacing(path) as stream:
+        with files.replacing(path) as stream:
             stream.write(b"half of the new")
             raise ValueError
 
@@ -45,7 +45,7 @@ def test_new_file_replaces_the_old_one_at_the_end_and_keeps_its_mode(tmp_path, m
     path = tmp_path / "a"
     path.write_bytes(b"old")
     path.chmod(mode)
-    with replacing(path) as stream:
+    with files.replacing(path) as stream:
         # nobody else may read the temporary file
         assert stat.S_IMODE(os.fstat(stream.fileno()).st_mode) == mode
         stream.write(b"new")
@@ -59,7 +59,7 @@ def test_new_file_replaces_the_old_one_at_the_end_and_keeps_its_mode(tmp_path, m
 def test_new_file_has_the_default_mode_and_a_name_of_any_length(tmp_path):
     (tmp_path / "a").touch()
     new = tmp_path / ("b" * 255)
-    with replacing(new) as stream:
+    with files.replacing(new) as stream:
         stream.write(b"new")
     assert new.read_bytes() == b"new"
     assert new.stat().st_mode == (tmp_path / "a").stat().st_mode
@@ -73,7 +73,7 @@ def test_symbolic_links_are_followed(tmp_path, there):
         target.write_bytes(b"old")
     link = tmp_path / "link"
     link.symlink_to(target)
-    with replacing(link) as stream:
+    with files.replacing(link) as stream:
         stream.write(b"new")
     assert link.is_symlink()
     assert target.read_bytes() == b"new"
@@ -87,7 +87,7 @@ def test_targets_that_are_not_regular_files_raise_and_remain(tmp_path):
     for path in (pipe, loop, "/dev/null"):
         with (
             pytest.raises(OSError, match=rf"{path} is not a regular file"),
-            replacing(path) as stream,
+            files.replacing(path) as stream,
         ):
             stream.write(b"new")
     assert pipe.is_fifo()
@@ -97,8 +97,8 @@ def test_targets_that_are_not_regular_files_raise_and_remain(tmp_path):
 
 WRITER = """
 import sys
-from sheafcoarsen._support import replacing
-with replacing(sys.argv[1]) as stream:
+from sheafcoarsen._support import files
+with files.replacing(sys.argv[1]) as stream:
     stream.write(b"half of the new")
     stream.flush()
     print("writing", flush=True)
@@ -120,7 +120,7 @@ def test_only_temporary_files_of_dead_processes_are_removed(tmp_path):
         killed.kill()
         killed.wait()
         assert len(list(tmp_path.iterdir())) == 2
-        with replacing(tmp_path / "other") as stream:
+        with files.replacing(tmp_path / "other") as stream:
             assert len(list(tmp_path.iterdir())) == 2
             stream.write(b"new")
         living.communicate()
@@ -138,7 +138,7 @@ def test_temporary_file_removed_before_locking_is_created_again(tmp_path, monkey
         return flock(stream, operation)
 
     monkeypatch.setattr(fcntl, "flock", late)
-    with replacing(tmp_path / "a") as stream:
+    with files.replacing(tmp_path / "a") as stream:
         stream.write(b"new")
     assert removed
     assert [path.name for path in tmp_path.iterdir()] == ["a"]

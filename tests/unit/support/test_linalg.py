@@ -3,15 +3,7 @@ import pytest
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import (
-    RESIDUAL_LIMIT,
-    diagonal_blocks,
-    eigenvectors,
-    eps_of,
-    norm,
-    residual_ratio,
-    zero_level,
-)
+from sheafcoarsen._support import linalg
 from tests.support.helpers import LIMIT, assert_residual, residual, same_subspace
 
 DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
@@ -25,7 +17,7 @@ def test_norm_neither_overflows_nor_underflows(dtype, exponent):
     array = np.array([[3, 0], [0, -4]], dtype) * info.dtype.type(scale)
     if array.dtype.kind == "c":
         array = array * array.dtype.type(1j)
-    assert norm(array) == pytest.approx(5 * scale, rel=8 * eps_of(dtype))
+    assert linalg.norm(array) == pytest.approx(5 * scale, rel=8 * linalg.eps_of(dtype))
 
 
 @pytest.mark.parametrize(
@@ -52,15 +44,15 @@ def test_norm_neither_overflows_nor_underflows(dtype, exponent):
     ],
 )
 def test_norm_of_special_arrays(array, expected):
-    assert norm(array) == pytest.approx(expected, rel=1e-10, abs=0, nan_ok=True)
+    assert linalg.norm(array) == pytest.approx(expected, rel=1e-10, abs=0, nan_ok=True)
 
 
 def test_zero_level_is_proportional_to_its_arguments():
-    level = zero_level(10, 1e-16, 3.0)
+    level = linalg.zero_level(10, 1e-16, 3.0)
     assert 0 < level < 1e-13
-    for twice in (zero_level(20, 1e-16, 3.0), zero_level(10, 2e-16, 3.0)):
+    for twice in (linalg.zero_level(20, 1e-16, 3.0), linalg.zero_level(10, 2e-16, 3.0)):
         assert twice == 2 * level
-    assert zero_level(10, 1e-16, np.array([6.0, 0.0])).tolist() == [2 * level, 0.0]
+    assert linalg.zero_level(10, 1e-16, np.array([6.0, 0.0])).tolist() == [2 * level, 0.0]
 
 
 RATIOS = {  # error, n and norms, with eps = 1e-15
@@ -79,25 +71,27 @@ RATIOS = {  # error, n and norms, with eps = 1e-15
 
 @pytest.mark.parametrize(("error", "n", "norms", "expected"), RATIOS.values(), ids=RATIOS)
 def test_ratios_of_the_library_and_of_the_tests(error, n, norms, expected):
-    assert residual_ratio(error, n, 1e-15, *norms) == pytest.approx(expected, rel=1e-6, abs=0)
+    assert linalg.residual_ratio(error, n, 1e-15, *norms) == pytest.approx(
+        expected, rel=1e-6, abs=0
+    )
     assert residual(error, *norms, n=n, eps=1e-15) == pytest.approx(expected, rel=1e-6, abs=0)
 
 
 def test_nan_exceeds_the_limit_which_is_that_of_the_tests():
-    assert not residual_ratio(np.nan, 2, 1e-15, 1.0) < RESIDUAL_LIMIT
+    assert not linalg.residual_ratio(np.nan, 2, 1e-15, 1.0) < linalg.RESIDUAL_LIMIT
     assert not residual(np.nan, 1.0, n=2, eps=1e-15) < LIMIT
-    assert RESIDUAL_LIMIT == LIMIT
+    assert linalg.RESIDUAL_LIMIT == LIMIT
 
 
 def test_errors_of_a_few_subnormal_units_count_as_zero():
-    assert residual_ratio(1e-322, 2, 1e-15, 1e-165, 1e-165) == 0.0
-    assert residual_ratio(1e-320, 2, 1e-15, 1e-165, 1e-165) > 1e20
-    assert residual_ratio(1.0, 2, 1e-15, 1e-300) == np.inf
+    assert linalg.residual_ratio(1e-322, 2, 1e-15, 1e-165, 1e-165) == 0.0
+    assert linalg.residual_ratio(1e-320, 2, 1e-15, 1e-165, 1e-165) > 1e20
+    assert linalg.residual_ratio(1.0, 2, 1e-15, 1e-300) == np.inf
 
 
 def test_residual_ratio_broadcasts():
     error, sizes = np.array([1e-15, 0.0, 4e-15]), np.array([1.0, 0.0, 2.0])
-    found = residual_ratio(error, np.array([1, 5, 2]), 1e-15, sizes)
+    found = linalg.residual_ratio(error, np.array([1, 5, 2]), 1e-15, sizes)
     assert found == pytest.approx([1.0, 0.0, 1.0])
 
 
@@ -125,7 +119,7 @@ def test_same_subspace_does_not_depend_on_the_basis():
 
 def test_eigenvectors_are_found_if_lapack_fails_on_a_subset(monkeypatch):
     A = np.diag([3.0, 1.0, 2.0, 4.0])
-    expected, eigh = eigenvectors(A, 1, 2), scipy.linalg.eigh
+    expected, eigh = linalg.eigenvectors(A, 1, 2), scipy.linalg.eigh
 
     def fails(A, subset_by_index=None, **options):
         if subset_by_index is not None:
@@ -133,7 +127,7 @@ def test_eigenvectors_are_found_if_lapack_fails_on_a_subset(monkeypatch):
         return eigh(A, **options)
 
     monkeypatch.setattr(scipy.linalg, "eigh", fails)
-    np.testing.assert_array_equal(abs(eigenvectors(A, 1, 2)), abs(expected))
+    np.testing.assert_array_equal(abs(linalg.eigenvectors(A, 1, 2)), abs(expected))
     np.testing.assert_array_equal(abs(expected), np.eye(4)[:, [2, 0]])
 
 
@@ -143,7 +137,7 @@ def test_diagonal_blocks_of_chosen_parts():
     rows, columns = np.array([2, 0, 4, 2, 0, 1, 3]), np.array([0, 2, 3, 0, 2, 1, 1])
     A = rng.standard_normal((7, 7)) * (rows[:, None] == columns)
     seen = []
-    for parts, members, found in diagonal_blocks(
+    for parts, members, found in linalg.diagonal_blocks(
         scipy.sparse.csr_array(A), rows, columns, np.array([True, True, True, False])
     ):
         for part, own, block in zip(parts, members, found, strict=True):

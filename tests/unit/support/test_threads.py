@@ -20,8 +20,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
-from sheafcoarsen._support import run_ranges, single_threaded_blas
-from sheafcoarsen._support import threads as threads_module
+from sheafcoarsen._support import threads
 from sheafcoarsen._support.threads import thread_count, thread_limit
 from tests.support.strategies import examples
 
@@ -39,7 +38,7 @@ def four_threads(monkeypatch):
     st.sampled_from([None, np.int64, np.float64]),
 )
 @examples(120)
-def test_each_item_is_processed_once_and_results_are_ordered(cost, threads, below, progress, sums):
+def test_each_item_is_processed_once_and_results_are_ordered(cost, count, below, progress, sums):
     """Costs are passed one by one or as cumulative sums of some type, for the same ranges."""
     done, given = [], np.array(cost)
     if sums is not None:
@@ -50,32 +49,32 @@ def test_each_item_is_processed_once_and_results_are_ordered(cost, threads, belo
         return lo, hi
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(threads_module, "thread_count", lambda: threads)
+        patch.setattr(threads, "thread_count", lambda: count)
         options = {"serial_below": below, "progress": progress}
-        ranges = run_ranges(work, given, cumulative=sums is not None, **options)
+        ranges = threads.run_ranges(work, given, cumulative=sums is not None, **options)
         assert sorted(done) == list(range(len(cost)))
         assert [i for lo, hi in ranges for i in range(lo, hi)] == list(range(len(cost)))
         assert all(lo < hi for lo, hi in ranges)
         if sums != np.int64:  # which rounds the bounds
-            assert ranges == run_ranges(work, np.array(cost), **options)
+            assert ranges == threads.run_ranges(work, np.array(cost), **options)
 
 
 def test_small_loops_run_in_the_calling_thread(four_threads):
-    threads = set()
+    callers = set()
 
     def work(lo, hi):
-        threads.add(threading.get_ident())
+        callers.add(threading.get_ident())
         return lo, hi
 
-    assert run_ranges(work, np.ones(64), serial_below=65.0) == [(0, 64)]
-    assert threads == {threading.get_ident()}
-    run_ranges(work, np.ones(64), serial_below=64.0)
-    assert threads != {threading.get_ident()}
+    assert threads.run_ranges(work, np.ones(64), serial_below=65.0) == [(0, 64)]
+    assert callers == {threading.get_ident()}
+    threads.run_ranges(work, np.ones(64), serial_below=64.0)
+    assert callers != {threading.get_ident()}
 
 
 def test_ranges_have_about_equal_cost(four_threads):
     cost = np.concatenate([np.full(100, 100.0), np.ones(5000)])
-    pieces = run_ranges(lambda lo, hi: (lo, hi), cost)
+    pieces = threads.run_ranges(lambda lo, hi: (lo, hi), cost)
     assert 16 <= len(pieces) <= 64  # enough ranges to balance, few enough for a small overhead
     shares = [cost[lo:hi].sum() for lo, hi in pieces]
     assert max(shares) <= cost.sum() / len(pieces) + cost.max()
@@ -93,9 +92,9 @@ def test_errors_cancel_ranges_that_have_not_begun(four_threads):
         time.sleep(0.05)  # the error has been raised
 
     with pytest.raises(KeyboardInterrupt):
-        run_ranges(work, np.ones(3200))
-    assert len(begun) < 4 * threads_module.CHUNKS_PER_THREAD
-    assert sum(run_ranges(lambda lo, hi: hi - lo, np.ones(8))) == 8  # no thread is left
+        threads.run_ranges(work, np.ones(3200))
+    assert len(begun) < 4 * threads.CHUNKS_PER_THREAD
+    assert sum(threads.run_ranges(lambda lo, hi: hi - lo, np.ones(8))) == 8  # no thread is left
 
 
 @pytest.mark.parametrize("serial_below", [0.0, np.inf], ids=["threads", "serial"])
@@ -105,7 +104,7 @@ def test_error_in_one_range_is_raised_to_the_caller(four_threads, serial_below):
             raise KeyError("item 40")
 
     with pytest.raises(KeyError, match="item 40"):
-        run_ranges(work, np.ones(64), serial_below=serial_below)
+        threads.run_ranges(work, np.ones(64), serial_below=serial_below)
 
 
 def test_thread_count_follows_numba_and_its_limit(monkeypatch):
@@ -128,7 +127,7 @@ def test_progress_bars_are_shown_only_on_request(ipywidgets, four_threads, capsy
     F, P = sc.CellularSheaf.constant(nx.path_graph(40)), sc.Partition(np.arange(40) // 4)
 
     def printed(progress):
-        run_ranges(lambda lo, hi: None, np.ones(9), description="a loop", progress=progress)
+        threads.run_ranges(lambda lo, hi: None, np.ones(9), description="a loop", progress=progress)
         sc.coarsen(F, P, 2, progress=progress)
         return capsys.readouterr()
 
@@ -167,21 +166,21 @@ def test_interrupts_restore_thread_counts(monkeypatch, interrupted, call):
         Library(name == "shared", call if name == interrupted else None)
         for name in ("shared", "own")
     )
-    monkeypatch.setattr(threads_module, "_libraries", lambda: [shared, own])
-    with pytest.raises(KeyboardInterrupt), single_threaded_blas():  # noqa: PT012
+    monkeypatch.setattr(threads, "_libraries", lambda: [shared, own])
+    with pytest.raises(KeyboardInterrupt), threads.single_threaded_blas():  # noqa: PT012
         assert call == 2  # otherwise the interrupt occurred earlier
         assert (shared.get(), own.get()) == (1, 1)
     assert (shared.get(), own.get()) == (5, 5)
-    with single_threaded_blas():
+    with threads.single_threaded_blas():
         assert (shared.get(), own.get()) == (1, 1)
     assert (shared.get(), own.get()) == (5, 5)
 
 
 def test_interrupt_of_one_caller_does_not_release_other_callers(monkeypatch):
     library = Library(True, 2)
-    monkeypatch.setattr(threads_module, "_libraries", lambda: [library])
-    with single_threaded_blas():
-        with pytest.raises(KeyboardInterrupt), single_threaded_blas():
+    monkeypatch.setattr(threads, "_libraries", lambda: [library])
+    with threads.single_threaded_blas():
+        with pytest.raises(KeyboardInterrupt), threads.single_threaded_blas():
             raise AssertionError("not reached")
         assert library.get() == 1
     assert library.get() == 5
@@ -193,15 +192,15 @@ def test_shared_thread_counts_are_detected(shared):
     controller = types.SimpleNamespace(
         get_num_threads=library.get, set_num_threads=library.set, internal_api="mkl"
     )
-    assert threads_module._library(controller).shared == shared
+    assert threads._library(controller).shared == shared
     assert library.get() == 5
 
 
 def test_decorator_limits_blas_in_each_call(monkeypatch):
     library = Library(True)
-    monkeypatch.setattr(threads_module, "_libraries", lambda: [library])
+    monkeypatch.setattr(threads, "_libraries", lambda: [library])
 
-    @single_threaded_blas()
+    @threads.single_threaded_blas()
     def depth(n):
         """Say how deep."""
         assert library.get() == 1
@@ -214,7 +213,7 @@ def test_decorator_limits_blas_in_each_call(monkeypatch):
 
 def test_worker_threads_limit_their_own_thread_count(four_threads, monkeypatch):
     own = Library(False)
-    monkeypatch.setattr(threads_module, "_libraries", lambda: [own])
+    monkeypatch.setattr(threads, "_libraries", lambda: [own])
     meet = threading.Barrier(2, timeout=20)  # so that a second thread takes part
 
     def work(lo, hi):
@@ -222,16 +221,16 @@ def test_worker_threads_limit_their_own_thread_count(four_threads, monkeypatch):
             meet.wait()
         return own.get()
 
-    with single_threaded_blas():
-        assert set(run_ranges(work, np.ones(64))) == {1}
+    with threads.single_threaded_blas():
+        assert set(threads.run_ranges(work, np.ones(64))) == {1}
         assert own.get() == 1
     assert own.get() == 5
-    assert set(run_ranges(work, np.ones(64))) == {5}
+    assert set(threads.run_ranges(work, np.ones(64))) == {5}
 
 
 AFTER_A_FORK = """
 import os, threading
-from sheafcoarsen._support import single_threaded_blas, threads
+from sheafcoarsen._support import threads
 
 class Library:
     shared, count = True, 5
@@ -243,7 +242,7 @@ threads._libraries = lambda: [library]
 inside, leave = threading.Event(), threading.Event()
 
 def other():
-    with single_threaded_blas():
+    with threads.single_threaded_blas():
         inside.set()
         leave.wait(20)
 
@@ -253,7 +252,7 @@ inside.wait(20)
 child = os.fork()
 if child == 0:  # the other thread is not here, and nobody holds
     good = library.count == 5
-    with single_threaded_blas():
+    with threads.single_threaded_blas():
         good = good and library.count == 1
     os._exit(0 if good and library.count == 5 else 1)
 status = os.waitpid(child, 0)[1]

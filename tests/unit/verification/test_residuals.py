@@ -10,7 +10,7 @@ import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen._support import norms_by, scaled_norms
+from sheafcoarsen._support import linalg
 from sheafcoarsen.verification import cluster_batches, reference
 from sheafcoarsen.verification.reference import degrees_and_roots, dense_sections
 from sheafcoarsen.verification.relative_residual import relative_residual
@@ -90,7 +90,7 @@ def test_clusters_with_many_edges_take_little_memory():
     ],
 )
 def test_group_norms_are_accurate_at_any_scale(moduli, groups, norms):
-    found = scaled_norms(np.array(moduli), np.array(groups), len(norms))
+    found = linalg.scaled_norms(np.array(moduli), np.array(groups), len(norms))
     np.testing.assert_allclose(found, norms, rtol=1e-15)
 
 
@@ -99,8 +99,8 @@ def test_norms_by_row_groups_and_by_diagonal_blocks():
     rows, columns = np.array([0, 0, 1]), np.array([0, 1, 1])
     whole = [np.linalg.norm(A[:2]), np.linalg.norm(A[2:])]
     for M in (A, scipy.sparse.csr_array(A), scipy.sparse.coo_array(A)):
-        np.testing.assert_allclose(norms_by(M, rows, None, 2), whole)
-        np.testing.assert_allclose(norms_by(M, rows, columns, 2), [5.0, 13.0])
+        np.testing.assert_allclose(linalg.norms_by(M, rows, None, 2), whole)
+        np.testing.assert_allclose(linalg.norms_by(M, rows, columns, 2), [5.0, 13.0])
 
 
 def test_nan_errors_count_as_infinite():
