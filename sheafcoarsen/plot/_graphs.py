@@ -148,9 +148,9 @@ def elimination(
 ) -> Axes:
     """Plot the fine graph and the graph that remains after an elimination.
 
-    On the left eliminated vertices are small and grey, retained ones dark. Junctions, which are
-    retained whether they were to be kept or not, are hollow, unless all are junctions: they have
-    more than ``K.max_neighbors`` neighbours. On the right are the retained ones at the same
+    On the left eliminated vertices are small and grey, retained ones dark. Junctions, retained
+    vertices with more than ``K.max_neighbors`` neighbours, would remain even if they were not to be
+    kept. They are hollow, unless they are in ``names`` or all are junctions. On the right are the retained ones at the same
     positions: solid edges join vertices that were adjacent, dashed ones replace paths through
     eliminated vertices, and a ring is a loop. More than 50,000 edges are not drawn.
 
@@ -215,6 +215,8 @@ def elimination(
     handles = [draw.marks(left, "eliminated", places[K.eliminated], **disc)]
     disc |= {"s": size, "c": "0.1"}
     many = np.bincount(remaining.ravel(), minlength=G.n_vertices) > K.max_neighbors
+    if chosen is not None:
+        many &= ~np.isin(K.kept, chosen)
     junctions = remaining_places[many] if not many.all() else remaining_places[:0]
     hollow = disc | {"s": 2 * size, "c": "1.0", "linewidths": min(1.0, np.sqrt(size) / 4)}
 

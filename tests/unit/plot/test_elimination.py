@@ -90,11 +90,17 @@ def test_crowded_names_are_further_off_with_a_line_to_their_vertices(ax):
             assert text.arrow_patch or gaps.argmin() == v
 
 
-def test_junctions_are_hollow_unless_all_are():
+def test_junctions_are_hollow_unless_they_are_named_or_all_are():
     """They are kept as well, so that a user who keeps three vertices sees four."""
     F = sc.CellularSheaf.constant([[0, 1], [0, 2], [0, 3], [3, 4]])
-    for keep, shown in (([1, 2, 4], [0]), ([1, 4], [])):
-        ax = plot.elimination(sc.eliminate(F, keep), PLACES, ax=Figure().subplots())
+    for keep, names, shown in (
+        ([1, 2, 4], None, [0]),
+        ([1, 2, 4], [1, 2], [0]),
+        ([0, 1, 2, 4], [0, 1, 2, 4], []),
+        ([1, 4], None, []),
+    ):
+        K = sc.eliminate(F, keep)
+        ax = plot.elimination(K, PLACES, names=names, ax=Figure().subplots())
         for panel, label in zip(ax.child_axes, ("junctions",) * 2, strict=True):
             marks = collections(panel)[label]
             np.testing.assert_array_equal(marks.get_offsets(), PLACES[shown].reshape(-1, 2))
