@@ -98,7 +98,7 @@ def choice(name: str, value: object, choices: Iterable[str]) -> str:
 
 
 def random_generator(name: str, seed: object) -> np.random.Generator:
-    """Return the numpy generator of a seed, which is None, an integer or a generator."""
+    """Return a numpy Generator for a seed: None, an integer or a Generator."""
     if seed is None or isinstance(seed, np.random.Generator):
         return np.random.default_rng(seed)
     if isinstance(seed, bool | np.bool_) or not isinstance(seed, numbers.Integral):
@@ -277,8 +277,10 @@ def csr_matrix(name: str, matrix: Any) -> scipy.sparse.csr_array:
             if matrix.format == "csc":
                 checked = [("row", matrix.indices, matrix.shape[0])]
             else:
-                size = matrix.blocksize[1] if matrix.format == "bsr" else 1
-                checked = [("column", matrix.indices, matrix.shape[1] // size)]
+                size, what = 1, "column"
+                if matrix.format == "bsr":
+                    size, what = matrix.blocksize[1], "block column"
+                checked = [(what, matrix.indices, matrix.shape[1] // size)]
         else:
             matrix = matrix.tocoo()
             checked = list(zip(("row", "column"), matrix.coords, matrix.shape, strict=True))

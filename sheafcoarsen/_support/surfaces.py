@@ -82,7 +82,7 @@ def _shared_sides(faces: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _reversed(count: int, links: np.ndarray, disagree: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return a mask of items that disagree with the first item of their component, and components.
+    """Return a mask of items reversed relative to their component's first, and component labels.
 
     ``links`` (2, p) join items; ``disagree`` marks those that join an item to the other's reverse.
     """

@@ -206,7 +206,7 @@ def check_attributes(place: Place, attributes: dict[str, Any], names: Iterable[s
 
 
 def found_attributes(place: Place) -> dict[str, Any]:
-    """Return the attributes of the group at a location; there are none without a group."""
+    """Return the attributes of the group at a location, or {} if there is no group."""
     with failures(place, "opened"):
         text = (place / "zarr.json").find()
     if text is None:

@@ -1,4 +1,4 @@
-"""Elimination vertex by vertex into arrays that grow, and the sheaf that remains."""
+"""Vertex-by-vertex elimination into growing arrays, and the sheaf on the remaining vertices."""
 
 from typing import Any
 

@@ -85,7 +85,7 @@ figure img { max-width: 100%; height: auto; background: #ffffff; border: 1px sol
 
 
 class Positions(NamedTuple):
-    """Positions of the fine vertices in the pictures, and the faces of a surface."""
+    """Vertex positions, faces and up axis for the plots of a report."""
 
     pos: Any = None
     faces: Any = None

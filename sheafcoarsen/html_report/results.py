@@ -132,7 +132,7 @@ def sizes_and_checks(fine: CellularSheaf, coarse: CellularSheaf, verdict: Verifi
 
 
 def cost_of_poses(S: Synchronization, Z: PoseCertificate) -> list[str]:
-    """Return the cost of poses and its lower bound, and the number of measurements left out."""
+    """Return phrases on the cost of poses, its lower bound, and measurements left out."""
     parts = [f"no poses have a lower cost than these, {Z.cost:.6g}"]
     if not Z.is_optimal:
         parts = [

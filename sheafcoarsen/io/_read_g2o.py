@@ -269,7 +269,7 @@ LANDMARK_TAGS = {
 
 @dataclass
 class Rows:
-    """Lines of one kind, as flat lists, with numbers as words."""
+    """Fields of all lines of one kind, as flat lists; measured values are unparsed strings."""
 
     what: str  # what the values of a line are
     lines: list[int] = field(default_factory=list)

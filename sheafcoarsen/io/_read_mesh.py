@@ -64,7 +64,7 @@ def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
     FileNotFoundError
     ValueError
         ``path:line: ...`` or ``path: ...`` for a file that is truncated or inconsistent, or has
-        values that are not finite numbers; for a face with less than three corners, with a
+        values that are not finite numbers; for a face with fewer than three corners, with a
         repeated vertex or one that does not exist; for an unknown file extension.
 
     See Also
@@ -97,7 +97,7 @@ def face_array(
 ) -> np.ndarray:
     """Return the faces with ``sizes`` corners, split into triangles if their sizes differ.
 
-    Faces with less than three corners, with invalid or with repeated vertices are errors, with the
+    Faces with fewer than three corners, with invalid or with repeated vertices are errors, with the
     face's line if known; the file's first vertex has the number ``first``.
     """
 

@@ -120,7 +120,7 @@ def _pose_numbers(rotations: np.ndarray, translations: np.ndarray) -> np.ndarray
 
 
 def _rows(tag: str, names: list[list[int]], numbers: np.ndarray) -> Iterator[str]:
-    """Yield a line for each row: tag, ids, and the shortest decimals that are read exactly."""
+    """Yield a line for each row: tag, ids, and the shortest decimals that round-trip."""
     for *ids, row in zip(*names, numbers.tolist(), strict=True):
         words = [tag, *map(str, ids), *(repr(number).removesuffix(".0") for number in row)]
         yield " ".join(words) + "\n"

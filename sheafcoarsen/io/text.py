@@ -33,7 +33,7 @@ class FileError(ValueError):
 
 @contextlib.contextmanager
 def reading(where: str, refusal: type[ValueError] = ValueError) -> Iterator[None]:
-    """Convert errors for invalid contents to one error of one line that begins with the path."""
+    """Turn errors about invalid contents into a one-line error that begins with the path."""
     try:
         yield
     except (KeyError, TypeError, ValueError) as error:

@@ -121,7 +121,7 @@ def compute_modes(
 def refresh_modes(
     modes: LocalModes, sheaf: CellularSheaf, *, new_edges: bool = False, found: float | None = None
 ) -> LocalModes:
-    """Return the same number of modes per cluster for another sheaf on the same vertices.
+    """Return as many modes per cluster as ``modes`` for another sheaf on the same vertices.
 
     Index arrays are shared unless the sheaf has ``new_edges``. ``found`` replaces the target of a
     pilot.

@@ -78,7 +78,7 @@ def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
 def apply_laplacian(
     sheaf: CellularSheaf, x: np.ndarray, arrays: SheafArrays | None = None
 ) -> np.ndarray:
-    """Return delta* (delta x) for a checked x of shape (dim_c0, h), without a matrix.
+    """Return delta* (delta x), matrix-free, for a validated x of shape (dim_c0, h).
 
     ``arrays`` are those that ``without_loops`` returns, if they are known. Threads process
     different columns, so that results do not depend on the number of threads.

@@ -50,7 +50,7 @@ poses and 1000 chords with one anchored frame, where a factorization takes 5e8 o
 
 
 class Order(NamedTuple):
-    """Rows in the order of elimination, with the operations and entries of the factorization."""
+    """Elimination order of the rows, with the factorization's operation and entry counts."""
 
     rows: np.ndarray
     operations: float
@@ -58,7 +58,7 @@ class Order(NamedTuple):
 
     @property
     def seconds(self) -> float:
-        """Estimated seconds of the factorization."""
+        """Estimated time of the factorization in seconds."""
         per_entry = 5e-8  # measured on one thread
         return PER_OPERATION * self.operations + per_entry * self.entries
 
@@ -161,7 +161,7 @@ def fills_little(L: scipy.sparse.csr_array) -> bool:
 
 
 def _level_sizes(L: scipy.sparse.csr_array, component: np.ndarray) -> np.ndarray:
-    """Return the sizes of a component's breadth-first levels, seen from a peripheral vertex."""
+    """Return the sizes of a component's breadth-first levels from a pseudo-peripheral vertex."""
     start = component[0]
     for _ in range(2):
         depth = dijkstra(L, unweighted=True, indices=start)

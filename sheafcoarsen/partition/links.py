@@ -43,7 +43,7 @@ class Links(NamedTuple):
         return scipy.sparse.csr_array((weights, self.ends, self.starts), shape=(n, n))
 
     def components(self, kept: np.ndarray | slice = slice(None)) -> np.ndarray:
-        """Return the connected component of each vertex, by all links or by those ``kept``."""
+        """Return each vertex's component label in the graph of all links, or of those ``kept``."""
         edges = np.stack([self.vertices()[kept], self.ends[kept]], axis=1)
         return component_labels(len(self.sizes), edges)
 

@@ -1,4 +1,4 @@
-"""Plots by matplotlib, which is imported when the first plot is drawn.
+"""Plots with matplotlib, which is imported when the first plot is drawn.
 
 Every function draws into ``ax`` and returns it; without ``ax`` it creates a pyplot figure.
 Legends are below the axes if the figure has a layout, as in ``plt.subplots(layout="constrained")``.

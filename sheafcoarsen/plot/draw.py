@@ -311,7 +311,7 @@ def write(
 
 
 def _shared(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:
-    """Return the area of each box that other boxes cover."""
+    """Return the sum of the areas in which each box intersects the other boxes."""
     low, high = boxes[:, :2], boxes[:, 2:]
     near = (others[:, :2] < high.max(axis=0)) & (others[:, 2:] > low.min(axis=0))
     others = others[near[:, 0] & near[:, 1]]

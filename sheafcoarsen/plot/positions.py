@@ -135,7 +135,7 @@ def spread_out(points: np.ndarray, count: int) -> np.ndarray:
 
 
 def usual_gap(points: np.ndarray) -> float:
-    """Return the median distance of points to their nearest neighbours, or 1 if it is 0."""
+    """Return the median nearest-neighbour distance of points, or 1 if it is 0 or undefined."""
     if len(points) < 2:
         return 1.0
     return float(np.median(cKDTree(points).query(points, k=2)[0][:, 1])) or 1.0

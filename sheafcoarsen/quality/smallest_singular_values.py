@@ -238,7 +238,7 @@ class LowProblem:
 def split_components(
     D: scipy.sparse.csr_array, sheaf: CellularSheaf
 ) -> tuple[np.ndarray, scipy.sparse.csc_array, np.ndarray, CellularSheaf] | None:
-    """Return the pairs of small components, a mask of other coordinates, and the sheaf on these.
+    """Return the singular pairs of small components, and a mask and the sheaf of the rest.
 
     Small components have at most 100 columns and 400 rows. The pairs are the singular values,
     ascending, and right singular vectors as columns. Returns None if there are no small components.
@@ -284,7 +284,7 @@ class _Iterated:
         self.last: Any = None  # all vectors of the last iteration
 
     def _expanded(self, X: Any) -> Any:
-        """Return columns as cochains of the original sheaf instead of its complex line sheaf."""
+        """Map cochains of the complex line sheaf, if one is used, to the original sheaf."""
         return X if self.line is None else self.line.expand(X)
 
     def _targets(self, values: np.ndarray) -> np.ndarray:

@@ -60,7 +60,7 @@ def cluster_count(sheaf: CellularSheaf, growth: int) -> int:
 def choose_clusters(
     sheaf: CellularSheaf, growth: int
 ) -> tuple[CellularSheaf, Partition, Split | None, bool]:
-    """Return the sheaf, clusters of bounded dimension, the split or None, and whether any was cut.
+    """Return the sheaf, clusters of bounded dimension, the hub split, and whether any shrank.
 
     The bound is the larger of 2 ``LAST`` ``growth`` and four times the mean dimension, but at most
     ``LARGEST_LAST``. Hubs of larger clusters are split first, which changes the sheaf. Vertices are

@@ -27,7 +27,7 @@ LARGEST = 10_000
 
 
 class FullRank(NamedTuple):
-    """Sections of a coboundary of full rank, as the orthogonal complement of its rows.
+    """Kernel of a coboundary of full rank, as the orthogonal complement of its row space.
 
     The columns of ``adjoint`` are the rows of delta scaled to norm 1. If there are more rows than
     coordinates, there are no sections, and only the shape of ``adjoint`` matters. ``smallest`` is

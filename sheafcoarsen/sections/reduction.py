@@ -28,7 +28,7 @@ class Level(NamedTuple):
     split: Split | None = None
 
     def on_original(self, Y: Any) -> Any:
-        """Return columns on the sheaf with split hubs as columns on the original sheaf."""
+        """Map columns from the sheaf with split hubs to the original sheaf."""
         return Y if self.split is None else self.split.J @ Y
 
 

@@ -81,7 +81,7 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
 def fit_maps(
     X: MapsLike, edges: npt.ArrayLike, edge_dim: int, n_edges: int | None = None
 ) -> CellularSheaf:
-    """Return the sheaf of minimum energy for given signals, with orthonormal rows [A | -B].
+    """Fit maps of minimum energy to signals, so that each [A | -B] has orthonormal rows.
 
     Let A be the tail map and B the head map of an edge, such that the ``edge_dim`` rows of
     [A | -B] are orthonormal. The energy norm(A X_u - B X_v)_F^2 is minimal if the rows are the

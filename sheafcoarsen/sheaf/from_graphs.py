@@ -1,4 +1,4 @@
-"""Class methods that construct a sheaf from a graph or from its Laplacian."""
+"""Class methods that construct a sheaf from a graph or from a sheaf Laplacian."""
 
 from __future__ import annotations
 

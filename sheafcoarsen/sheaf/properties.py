@@ -226,7 +226,7 @@ def check_same_topology(F: HasTopology, sheaf: Views, wanted: str, remedy: str) 
 
 
 def close_maps(mine: np.ndarray, other: np.ndarray, starts: np.ndarray, rtol: float) -> bool:
-    """Return whether each pair of maps agrees, relative to its largest absolute value."""
+    """Return whether all pairs of maps agree to within ``rtol`` times their largest entry."""
     # reduceat cannot skip empty maps, so they are left out
     begins = starts[np.flatnonzero(np.diff(starts))]
     sizes = np.maximum(*(np.maximum.reduceat(np.abs(data), begins) for data in (mine, other)))

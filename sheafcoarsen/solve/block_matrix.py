@@ -1,4 +1,4 @@
-"""Block-sparse matrices on stalks: scaling of diagonal blocks, and products with columns."""
+"""Block-sparse matrices on stalks: scaling to identity diagonal blocks; block products."""
 
 from __future__ import annotations
 

@@ -32,7 +32,7 @@ def conjugate_gradients(
     progress: bool = False,
     measure: Callable | None = None,
 ) -> Iterated:
-    """Solve A x = b column by column until norm(b - A x) <= target or the residual stagnates.
+    """Solve A x = b for each column until norm(b - A x) <= target or the residual stagnates.
 
     This is the flexible variant (Notay, SIAM J. Sci. Comput. 22, 2000), in which beta is computed
     from the difference of residuals, because a cycle in single precision is not exactly linear.
@@ -132,7 +132,7 @@ def weighted(mass: np.ndarray | None, X: np.ndarray) -> np.ndarray:
 
 
 def orthonormal(X: np.ndarray, mass: np.ndarray | None) -> np.ndarray:
-    """Return an M-orthonormal basis of the columns of X."""
+    """Return an M-orthonormal basis of the column space of X."""
     if mass is None or not X.shape[1]:
         return scipy.linalg.qr(X, mode="economic")[0]
     roots = np.sqrt(mass)[:, None]
@@ -165,7 +165,7 @@ def _adjoint(Q: Basis) -> Basis:
 
 
 def orthonormal_complement(X: np.ndarray, Q: Basis, mass: np.ndarray | None = None) -> np.ndarray:
-    """Return an M-orthonormal basis of the columns of X after projecting out a basis."""
+    """Return an M-orthonormal basis of the column space of X after projecting out span Q."""
     Q_adjoint = _adjoint(Q)
     for repeat in range(3):
         if Q.shape[1]:

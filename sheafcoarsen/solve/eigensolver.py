@@ -133,7 +133,6 @@ class Pencil:
         if method == "direct":
             pivots = np.abs(self.factors.pivots)
             return bool(pivots.min() <= NEAR_SINGULAR * pivots.max())
-        # ``unseen`` counts stalk vectors that all maps send to 0; the coarsest level omits them
         return self.cycle.lowest <= NEAR_SINGULAR
 
     @cached_property

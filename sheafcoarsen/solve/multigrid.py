@@ -159,7 +159,7 @@ class Multigrid:
         return X if (norms(apply_coboundary(F, X)) <= level).all() else None
 
     def lift(self, X: np.ndarray) -> np.ndarray:
-        """Return columns of the coarsest level prolonged to cochains of the sheaf."""
+        """Prolong columns from the coarsest level to cochains of the sheaf."""
         for P in reversed(self.prolongations):
             X = P @ X
         return self.roots @ X

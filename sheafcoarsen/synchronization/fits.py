@@ -76,7 +76,7 @@ def least_energy(
 ) -> np.ndarray:
     """Return x (dim_c0, h) that minimizes norm(delta x - b), with given values at the roots.
 
-    Normal equations are not factored if that is too expensive or x is not determined.
+    On entry ``x`` is 0 except at the roots. Normal equations are not factored if that is too expensive or x is not determined.
     """
     at_roots = ragged.range_of_blocks(sheaf.vertex_offsets, roots)
     free = np.ones(len(x), bool)
@@ -125,7 +125,7 @@ def squared_residuals(connection: Connection, poses: Poses) -> np.ndarray:
 
 
 def least_residual_poses(connection: Connection) -> Poses:
-    """Return poses that nearly minimize the sum of residuals.
+    """Return poses that nearly minimize the sum of unsquared residuals.
 
     Least squares distributes the error of an outlier over all edges of its cycles. Here poses are
     refitted with edges weighted by the inverse of the last residual. Rotations are also weighted by

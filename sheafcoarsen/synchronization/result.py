@@ -302,7 +302,7 @@ class Synchronization(ReadOnly):
         return 0 if self.weights is None else int((self.weights < 0.5).sum())
 
     def _verdict(self) -> str:
-        """Return a text that says whether the poses are certified."""
+        """Return a phrase that says whether the poses are refined or certified."""
         if not self._certificates:
             refined = "refined" if self.converged else "not converged"
             refined = "not refined" if len(self.costs) == 1 else refined

@@ -87,7 +87,7 @@ class Check:
 
 @dataclass(frozen=True, eq=False)
 class Verification:
-    """Table of checks, printed by ``str`` and displayed in notebooks.
+    """Table of checks, formatted by ``str`` and displayed in notebooks.
 
     Its truth value is ``passed``. Iteration yields the checks; ``V[label]`` is the check with that
     label, and ``V[i]`` the check at position i.

@@ -74,7 +74,7 @@ class SchurEvidence:
         return relative_residual(errors, self.n, self.eps, around, blocks=("vertex",))
 
     def spread(self, rows: csr_array) -> csr_array:
-        """Return a matrix on the retained coordinates extended by zero rows to all coordinates."""
+        """Pad a matrix on the retained coordinates with zero rows to all coordinates."""
         place = eye_array(len(self.vertex), format="csr")[:, self.kept]
         return csr_array(place @ rows)
 

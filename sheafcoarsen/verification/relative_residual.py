@@ -12,7 +12,7 @@ from sheafcoarsen._support import linalg
 def block_norms(
     matrix: csr_array, row_group: np.ndarray, column_group: np.ndarray, width: int
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return row group, column group and norm of each nonzero block; groups are contiguous."""
+    """Return the row group, column group and norm of each nonzero block."""
     M = coo_array(matrix)
     row, column = M.coords
     keys, which = np.unique(row_group[row] * width + column_group[column], return_inverse=True)

@@ -112,7 +112,7 @@ class Evidence:
     def _measure_sizes(
         self, piece: Piece, R: csr_array, L: csr_array, internal: csr_array, internal_R: csr_array
     ) -> None:
-        """Store norms of R and L, and of the rows of delta and delta R inside a cluster."""
+        """Store norms per cluster: R, L, internal rows of delta and delta R, probe energies."""
         k, here = piece.hi - piece.lo, slice(piece.lo, piece.hi)
         rows = piece.row_cluster
         self.R_norms[here] = linalg.norms_by(R, rows, None, k)
@@ -250,7 +250,7 @@ class Evidence:
         self.eigenvalue_errors[here] = eigenvalue_errors(operator, rows, piece.lo, checked, modes)
 
     def by_cluster(self, errors: np.ndarray, *factors: np.ndarray) -> RelativeResidual:
-        """Return the largest residual over clusters, the rows of ``errors``.
+        """Return the largest residual over clusters; ``errors`` has one row per cluster.
 
         It is relative to n eps times the product of the factors, which have a row per cluster too.
         """

@@ -10,7 +10,7 @@ from sheafcoarsen._kernels.jit import subkernel
 
 @subkernel
 def triangular_factor(m, rows, w, v, s):
-    """Overwrite the rows x w matrix in m by the triangular factor of its QR decomposition.
+    """Overwrite the rows x w matrix in m with the triangular factor of its QR decomposition.
 
     By Householder reflections. Norms are computed of columns divided by a power of two, so that
     nothing over- or underflows. Rows with a zero in the column, such as those of an earlier factor,

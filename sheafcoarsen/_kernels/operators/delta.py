@@ -100,7 +100,7 @@ def coboundary_csr(f, indptr, indices, data):
 
 @borrowing_kernel
 def sum_products(starts, y, z, out):
-    """Write Re sum conj(y[r, c]) z[r, c] over rows starts[k] .. starts[k + 1] to out[k, c]."""
+    """Write Re sum_r conj(y[r, c]) z[r, c], r in starts[k]:starts[k + 1], to out[k, c]."""
     h = y.shape[1]
     for k in range(starts.size - 1):
         for c in range(h):

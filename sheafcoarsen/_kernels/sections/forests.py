@@ -30,7 +30,7 @@ def two_to(power):
 
 @subkernel
 def normalize_row(rows, powers, i, width):
-    """Scale a row by a power of two so that its largest entry is near 1."""
+    """Scale a row by a power of two so that its largest magnitude is in [0.5, 1)."""
     largest = 0.0
     for j in range(width):
         largest = max(largest, magnitude(rows[i, j]))
