@@ -150,9 +150,10 @@ def elimination(
 
     On the left eliminated vertices are small and grey, retained ones dark. Junctions, retained
     vertices with more than ``K.max_neighbors`` neighbours, would remain even if they were not to be
-    kept. They are hollow, unless they are in ``names`` or all are junctions. On the right are the retained ones at the same
-    positions: solid edges join vertices that were adjacent, dashed ones replace paths through
-    eliminated vertices, and a ring is a loop. More than 50,000 edges are not drawn.
+    kept. They are hollow, unless they are in ``names`` or all are junctions. On the right are the
+    retained ones at the same positions: solid edges join vertices that were adjacent, dashed ones
+    replace paths through eliminated vertices, and a ring is a loop. More than 50,000 edges are not
+    drawn.
 
     Parameters
     ----------

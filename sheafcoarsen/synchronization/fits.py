@@ -76,7 +76,8 @@ def least_energy(
 ) -> np.ndarray:
     """Return x (dim_c0, h) that minimizes norm(delta x - b), with given values at the roots.
 
-    On entry ``x`` is 0 except at the roots. Normal equations are not factored if that is too expensive or x is not determined.
+    On entry ``x`` is 0 except at the roots. Normal equations are not factored if that is too
+    expensive or x is not determined.
     """
     at_roots = ragged.range_of_blocks(sheaf.vertex_offsets, roots)
     free = np.ones(len(x), bool)
