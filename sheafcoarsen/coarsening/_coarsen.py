@@ -51,7 +51,8 @@ class Coarsening(Views, ReadOnly):
         None for a basis passed by the user.
     prolongation : csr_array, shape (dim_c0, sum r_a)
         R = blockdiag(R_a), with rows in the order of the fine C^0
-        (``eq:global_block_prolongation``, ``eq:global_prolongation_problem``).
+        (``eq:global_block_prolongation``, ``eq:global_prolongation_problem``). The attribute ``R``
+        holds the same blocks as dense arrays, and is no matrix.
     sheaf : CellularSheaf
         The coarse sheaf. Its edges are crossing edges sorted by (a, b), then loops sorted by a;
         its C^0 is the direct sum of the coarse stalks (``eq:global_coarse_cochain_space``). For a

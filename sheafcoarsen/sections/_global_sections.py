@@ -179,6 +179,9 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
 def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
     """Return (dim H^0, dim H^1), where dim H^1 = dim H^0 - dim C^0 + dim C^1.
 
+    :func:`global_sections` has a basis of H^0. One of H^1, as the orthogonal complement of im
+    delta, is ``scipy.linalg.null_space(sc.coboundary(F).toarray().conj().T)``.
+
     Parameters
     ----------
     sheaf : CellularSheaf
