@@ -93,11 +93,12 @@ def call_of(C: Coarsening | Elimination | Sparsification) -> str:
         options = ["basis=blocks"]
     else:
         kept, after = C.modes._without_rounding()
-        rank = str(C.modes.ranks.tolist()) if len(C.modes.ranks) <= 20 else "ranks"
+        ranks, top = C.modes.ranks, C.modes.ranks.max(initial=0)
+        rank = str(ranks.tolist()) if len(ranks) <= 20 else "C.ranks"
         if C.modes.singular and not kept.any() and after.all():
             rank = "sc.ranks.kernel()"
-        elif len(np.unique(C.modes.ranks)) == 1:
-            rank = str(C.modes.ranks[0])
+        elif (ranks == np.minimum(C.clusters.dims, top)).all():
+            rank = str(top)
         options = [f"rank={rank}"]
         options.append(f'local_operator="{C.modes.local_operator}"')
         given = {name: getattr(C.modes.operator, name, None) for name in ("rings", "target")}
