@@ -91,7 +91,7 @@ class KernelCache(FunctionCache):
 
 @functools.cache
 def fingerprint() -> str:
-    """Return the digest that the file names of compiled code contain."""
+    """Return the digest of all kernel modules, which is part of the file names of compiled code."""
     return digest_of(read_sources())
 
 

@@ -53,7 +53,7 @@ else:
 
     @intrinsic
     def put_dot(typingctx, a, b, out):
-        """Write the product of two matrices to ``out``; ``np.dot`` would return a counted array."""
+        """Write the product of two matrices to ``out``, without the reference count of np.dot."""
 
         def codegen(context, builder, signature, args):
             ensure_blas()

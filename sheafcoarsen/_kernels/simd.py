@@ -1,4 +1,4 @@
-"""Operations for "block row times a few columns", with the sums in vector registers.
+"""Products of block rows with a few columns, with the sums in vector registers.
 
 A vector holds ``len(lanes)`` consecutive numbers of a row, where ``lanes`` is a tuple of zeros of
 their type; ``sums`` is a tuple of vectors, one for each row of a block. Tuples of numbers would be
@@ -91,7 +91,7 @@ class Registers:
         self.builder.store(self.cast(value, self.kind, array_type.dtype), address, align=align)
 
     def everywhere(self, x):
-        """Return a vector whose parts all equal x."""
+        """Broadcast x to all parts of a vector."""
         if self.count == 1:
             return x
         first = ir.Constant(self.type, ir.Undefined)

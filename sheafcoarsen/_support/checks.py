@@ -55,7 +55,7 @@ def item_index(kind: str, i: object, count: int) -> int:
 
 
 def real_number(name: str, value: object) -> float:
-    """Return a real number, inf or NaN as a float; raise an error beyond the range of doubles."""
+    """Return a real number, which may be inf or NaN, as a float; raise an error if it overflows."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, numbers.Real):
         got = f"an array of shape {value.shape}" if isinstance(value, np.ndarray) else repr(value)
         raise TypeError(f"`{name}` must be a real number, got {got}")
@@ -222,7 +222,7 @@ def scalar_array(name: str, value: object) -> np.ndarray:
 def real_array(
     name: str, value: npt.ArrayLike, shapes: Sequence | None, what: str, remedy: str = ""
 ) -> np.ndarray:
-    """Check that an array is real, finite and of an allowed shape; errors say it must ``what``.
+    """Check that an array is real, finite and of an allowed shape; ``what`` describes the shapes.
 
     ``remedy`` ends the message if an entry is not finite.
     """

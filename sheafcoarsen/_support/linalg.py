@@ -65,7 +65,7 @@ def norms_by(matrix: Any, row_group: np.ndarray, column_group: Any, count: int) 
 def diagonal_blocks(
     matrix: Any, row_part: np.ndarray, column_part: np.ndarray, chosen: np.ndarray
 ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
-    """Yield parts, their columns and dense blocks, (k,), (k, q) and (k, p, q), for equal shapes.
+    """Yield parts, their columns and dense blocks, (k,), (k, q) and (k, p, q), shape by shape.
 
     ``row_part`` and ``column_part`` are the parts of rows and columns of a block diagonal matrix;
     parts in the mask ``chosen`` are yielded, blocks of at most about 2e6 entries at a time.
@@ -135,7 +135,7 @@ def residual_ratio(
 
 
 def by_real_columns(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray) -> np.ndarray:
-    """Return f(X) of complex X for a real linear map f, to which each column is passed as two."""
+    """Return f(X) for complex X and a real linear map f, applied to real and imaginary parts."""
     columns = np.ascontiguousarray(X).reshape(len(X), -1)
     parts = np.ascontiguousarray(function(columns.view(columns.real.dtype)))
     return parts.view(np.result_type(parts, np.complex64)).reshape(len(parts), *X.shape[1:])

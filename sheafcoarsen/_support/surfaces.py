@@ -151,7 +151,7 @@ def point_array(value: npt.ArrayLike, columns: int | None = None) -> np.ndarray:
 
 
 def scaled_points(points: np.ndarray) -> tuple[np.ndarray, int]:
-    """Divide points by a power of two, so that squares are safe; return them and the exponent."""
+    """Divide points by a power of two to avoid overflow; return them and the exponent."""
     _, exponent = np.frexp(np.abs(points).max(initial=0))
     return np.ldexp(points.astype(np.float64), -int(exponent)), int(exponent)
 

@@ -73,7 +73,7 @@ def interruptible(work: Callable, *args: Any, **options: Any) -> Any:
 
 
 def _completed(work: Callable[[], object]) -> None:
-    """Call ``work`` again while it is interrupted, then raise the last interrupt."""
+    """Call ``work`` until it completes without an interrupt, then raise the last interrupt."""
     interrupt = None
     while True:
         try:
@@ -242,7 +242,7 @@ def _libraries() -> list[_Library]:
 
 
 def _library(controller: Any) -> _Library:
-    """Return a library, and whether setting its count in one thread changes it in others."""
+    """Wrap a threadpoolctl controller; find out whether all threads share its thread count."""
     get, set_count = controller.get_num_threads, controller.set_num_threads
     if controller.internal_api == "openblas" and controller.threading_layer != "openmp":
         names = itertools.product(("", "scipy_"), ("openblas_set_num_threads",), ("", "64_", "_64"))

@@ -51,7 +51,7 @@ def _modes(
 
 
 def _modes_by_rules(scalar: str) -> None:
-    """Compile in one job, because the rules share kernels."""
+    """Run all rank rules in one job, because they share kernels."""
     for rule, operator in ((kernel(), "internal"), (gap(3), "internal"), (gap(3), "oversampled")):
         _modes(scalar, rule, operator)
 

@@ -67,7 +67,7 @@ def show_result(
     times: dict[str, float] | None = None,
     remark: str = "",
 ) -> None:
-    """Print a result as JSON or as text, with the seconds of each stage and the written files.
+    """Print a result as JSON or text, with the time of each stage in seconds and the written files.
 
     ``remark`` follows the path of the report.
     """

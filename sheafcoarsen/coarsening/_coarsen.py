@@ -349,7 +349,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
 def matching_modes(
     modes: LocalModes, sheaf: CellularSheaf, P: Partition, operator: LocalOperator
 ) -> LocalModes:
-    """Check that modes belong to a sheaf, partition and, unless default, operator; return them."""
+    """Return modes after checking them against a sheaf, a partition and a non-default operator."""
     if modes.sheaf is not sheaf:
         raise ValueError(
             "`rank` holds LocalModes of another sheaf: "

@@ -42,7 +42,7 @@ class Ledger:
         return {**self.lines, "fine energy": self.fine_energy, "closure": self.closure}
 
     def _titled(self) -> tuple[str, dict[str, float | np.ndarray]]:
-        """Return a title and the numbers to show: sums if a line of text cannot hold all."""
+        """Return a title and the numbers to show, summed over columns if there are many."""
         title, shown, h = type(self).__name__, self._shown(), np.size(self.fine_energy)
         if h <= 4:
             return title, shown

@@ -88,7 +88,7 @@ def realize(
 
 
 def coarse_labels(sheaf: CellularSheaf, clusters: Clusters) -> tuple[tuple, ...] | None:
-    """Return each coarse name, the tuple of fine names in the cluster, or None without names."""
+    """Return the coarse labels, tuples of the fine labels of a cluster, or None without labels."""
     if (fine := sheaf.vertex_labels) is None:
         return None
     groups = np.split(clusters.members, clusters.member_ptr[1:])[:-1]

@@ -186,7 +186,7 @@ def finished(place: Place, asked: Request) -> StoredCoarsening | None:
 
 
 def claim(place: Place, asked: Request) -> dict[str, str]:
-    """Return the claim of an unfinished run of this call on a location, or else a new one.
+    """Return this call's claim to a location, left by an unfinished run, or else a new claim.
 
     A claim has the id of the store to write. Raise an error if the location has other content.
     """

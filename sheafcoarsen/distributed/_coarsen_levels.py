@@ -299,7 +299,7 @@ def open_levels(url: object, *, source: object = None, **storage_options: Any) -
 
 @contextmanager
 def warnings_at_the_caller() -> Iterator[None]:
-    """Context that issues warnings about levels at the line that called `coarsen_levels`."""
+    """Reissue warnings about levels at the line that called `coarsen_levels`."""
     with warnings.catch_warnings(record=True) as said:
         for kind in (TiedModesWarning, SingularProblemWarning):
             warnings.simplefilter("always", kind)

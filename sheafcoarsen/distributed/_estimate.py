@@ -38,7 +38,7 @@ USABLE = 0.8
 
 @dataclass(frozen=True)
 class Request:
-    """Arguments of `coarsen`, checked."""
+    """Validated arguments of `coarsen`."""
 
     source: SheafStore
     P: Partition
@@ -276,7 +276,7 @@ def estimate(
 
 
 def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
-    """Return the rank of each cluster to assume for an estimate, without computing spectra.
+    """Return the ranks that an estimate assumes, without computing spectra.
 
     It is an upper bound, except for a budget, where it is the mean rank, and for rules with
     ``whole_multiplets()``, where modes that complete a multiplet are not counted.

@@ -145,7 +145,7 @@ class Place:
             return None
 
     def slices(self, names: list[str], starts: list[int], stops: list[int]) -> list[bytes]:
-        """Return ranges of blobs in this folder, fetched concurrently if possible."""
+        """Return byte ranges of blobs in this folder, fetched concurrently if possible."""
         fs, path = self.file_system()
         paths = [f"{path}/{name}" for name in names]
         try:
@@ -216,7 +216,7 @@ def place_of(url: object, options: dict[str, Any] | None = None, name: str = "ur
 
 @contextmanager
 def failures(place: Place, what: str) -> Iterator[None]:
-    """Add the location to system errors that name no file, such as that of a full disk."""
+    """Add the location to system errors that name no file, such as the one for a full disk."""
     try:
         yield
     except FileNotFoundError:

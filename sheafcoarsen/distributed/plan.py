@@ -24,7 +24,7 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
 def sorted_by(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
-    """Return the indices that sort keys 0 .. count-1 stably, and the position where each begins."""
+    """Return the stable sort order of keys 0 .. count-1, and the offset of each key."""
     starts = np.zeros(count + 1, np.int64)
     order: np.ndarray = np.empty(len(keys), index_dtype(len(keys)))
     kernels.sort_by_keys(keys, starts, order)

@@ -106,7 +106,7 @@ def once(work: Task) -> Task:
 def copy_maps(
     data: np.ndarray, starts: np.ndarray, sizes: np.ndarray, to: np.ndarray, out: np.ndarray
 ) -> None:
-    """Copy maps of some ``sizes`` from ``starts`` in ``data`` to positions ``to`` in ``out``."""
+    """Copy maps of given sizes from positions ``starts`` of ``data`` to ``to`` of ``out``."""
     words = data.itemsize // 4  # copied as integers, so that one kernel serves all scalar types
     flat = data.view(np.int32), starts * words, sizes * words, to * words, out.view(np.int32)
     kernels.copy_blocks(*flat)
@@ -138,7 +138,7 @@ def split_task(job: Job, p: int) -> Record:
 
 
 def maps_read(job: Job, told: Record) -> np.ndarray:
-    """Return the maps that a task reads from buckets, edge after edge in reading order."""
+    """Return the maps that a task reads from buckets, edge by edge in reading order."""
     folder, dtype = job.work / "buckets", job.opened().dtype
     names = (job.work / job.buckets).record()["names"][told["parts"]].tolist()
     # in a bucket, a checksum of 4 bytes follows the maps for each destination

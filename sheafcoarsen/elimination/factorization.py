@@ -92,7 +92,7 @@ def _larger(array: np.ndarray, least: int) -> np.ndarray:
 def _workspaces(
     F: CellularSheaf, most: int
 ) -> tuple[kernels.EliminationWorkspace, kernels.MeshWorkspace | None]:
-    """Allocate workspaces for a vertex with at most 2 neighbours, and for one with ``most``."""
+    """Allocate workspaces for vertices with at most 2 and with at most ``most`` neighbours."""
     dtype, largest = np.result_type(F.dtype, np.float64), int(F.vertex_dims.max(initial=0))
     width = max(2 * largest, 1)
     height = 2 * width + max(int(F.edge_dims.max(initial=0)), width) + 16

@@ -87,7 +87,7 @@ class Substitution(NamedTuple):
         return kernel
 
     def widened(self, kernel: np.ndarray) -> "Substitution":
-        """Return the steps in which every vertex whose M has a kernel has a last neighbour more.
+        """Return the steps with one more neighbour, the last, at each vertex whose M has a kernel.
 
         The new vertices, which are kept, hold the coordinates of x_v in an orthonormal basis of
         that kernel, of dimension ``kernel``.

@@ -49,7 +49,7 @@ class Sizes(NamedTuple):
         return f"{what}; dim C^0 {self.dim_c0[0]} -> {self.dim_c0[1]}"
 
     def _eliminated(self) -> list[str]:
-        """Return texts such as "11 in chains" that count the eliminated vertices."""
+        """Return phrases such as "11 in chains" that count the eliminated vertices."""
         none, one, two, *more = *self.by_neighbors, *[0] * 3
         texts = {"without neighbours": none, "leaf" if one == 1 else "leaves": one}
         texts |= {"in chains": two, "with 3 or more neighbours": sum(more)}

@@ -306,7 +306,7 @@ def further_levels(
     begin: int = 0,
     thin: Callable[[CellularSheaf], Sparsification] | None = None,
 ) -> Hierarchy:
-    """Return a hierarchy with the levels of a plan from ``begin`` on added.
+    """Return a hierarchy extended by the levels of a plan from ``begin`` on.
 
     After each level whose Laplacian grew, ``thin`` adds a sparsified level unless it keeps all
     edges.

@@ -186,7 +186,7 @@ def write_report(
     at: Positions | None = None,
     x: np.ndarray | None = None,
 ) -> Verification | PoseCertificate:
-    """Write the page of `report`, with the command line and the seconds of earlier stages."""
+    """Write the page of `report`, with the command line and the time of each earlier stage."""
     if not isinstance(C, Elimination | Hierarchy | Synchronization):
         check_coarsening(C)
     target = files.output_path(path)
@@ -256,7 +256,7 @@ def write_report(
 
 
 def _which(given: np.ndarray | None) -> str:
-    """Return words for the cochains whose losses are shown."""
+    """Return a phrase that names the cochains whose losses are shown."""
     if given is not None:
         return (
             "x" if given.ndim == 1 else f"x (added over {tables.counted(given.shape[1], 'column')})"
@@ -467,7 +467,7 @@ def _wide(table: str) -> str:
 
 
 def figure(name: str, alt: str, draw: Callable, *what: Any, size: tuple = (7.5, 4.2)) -> str:
-    """Return a picture as an HTML figure with its description."""
+    """Return an HTML figure of a picture with its alternative text."""
     source = drawn(draw, *what, size=size)
     return f'<figure class="{name}"><img alt="{tables.text(alt)}" src="{source}"></figure>'
 

@@ -52,7 +52,7 @@ def stage(times: dict[str, float], name: str) -> Iterator[None]:
 
 
 def smooth_cochain(sheaf: CellularSheaf) -> np.ndarray:
-    """Return a random cochain of norm 1 after steps x - L x / s, s the row sums of abs(L).
+    """Return a smooth cochain of norm 1: steps x - L x / s from a random one, s row sums of abs(L).
 
     Steps by norm(L) would leave all but the vertices of the strongest edges as they are.
     """
@@ -111,7 +111,7 @@ def call_of(C: Coarsening | Elimination | Sparsification) -> str:
 
 
 def retained(C: Coarsening | Hierarchy, x: np.ndarray, given: bool) -> str:
-    """Return the retained fraction of the cochain ``x`` of the user or of a smooth one."""
+    """Return a phrase with the retained fraction of ``x``, a user's cochain or a smooth one."""
     lost = linalg.norm(x - C.lift(C.pool(x))) / (linalg.norm(x) or 1.0)
     share = f"{percent(1 - lost**2)} of the squared norm of"
     if given:
@@ -120,7 +120,7 @@ def retained(C: Coarsening | Hierarchy, x: np.ndarray, given: bool) -> str:
 
 
 def sizes_and_checks(fine: CellularSheaf, coarse: CellularSheaf, verdict: Verification) -> list:
-    """Return the sizes of two sheaves and their Laplacians, and the number of failed checks."""
+    """Return phrases on the sizes of two sheaves and their Laplacians, and on failed checks."""
     before, after = count_nonzeros(fine), count_nonzeros(coarse)
     word = "LARGER than it was" if after > before else "smaller than it was"
     word = "as large as it was" if after == before else word
@@ -146,7 +146,7 @@ def cost_of_poses(S: Synchronization, Z: PoseCertificate) -> list[str]:
 
 
 def spectrum_errors(Q: SpectralQuality) -> str:
-    """Return the number of lost sections and the relative errors of the low eigenvalues."""
+    """Return a phrase on lost sections and the relative errors of the low eigenvalues."""
     lost = Q.kernel_fine - Q.kernel_coarse
     zeros = "all zero eigenvalues stay" if lost <= 0 else f"{lost:,} zero eigenvalues are lost"
     if Q.kernel_fine == 0:
@@ -170,7 +170,7 @@ def spectrum_errors(Q: SpectralQuality) -> str:
 
 
 def size_and_growth(K: Elimination, verdict: Verification) -> list[str]:
-    """Return the size of an elimination, the growth of rounding errors and the checks."""
+    """Return phrases on the size of an elimination, growth of rounding errors and checks."""
     S = K.sizes
     gone, before = S.vertices[0] - S.vertices[1], max(S.nonzeros[0], 1)
     growth = "without bound" if np.isinf(K.growth) else f"up to {K.growth:.3g} times"
@@ -188,7 +188,7 @@ def size_and_growth(K: Elimination, verdict: Verification) -> list[str]:
 
 
 def percent(share: float) -> str:
-    """Format a fraction in percent, below 1 never as 100 %, or as a factor from 1000 % on."""
+    """Format a fraction in percent, never rounding up to 100 %, or as a factor from 1000 % on."""
     if round(100 * share) >= 1000:
         return f"{share:,.0f} times"
     if 0.99 < share < 1:

@@ -280,13 +280,13 @@ class Rows:
     information: list[str] = field(default_factory=list)
 
     def array(self, width: int) -> np.ndarray:
-        """Return the values, as many as ``width`` in each line."""
+        """Return the values as an array with a row of ``width`` entries for each line."""
         what = f"an entry of a {self.what}"
         return numbers(self.values, self.lines, what).reshape(-1, width)
 
 
 class G2oLines:
-    """Lines of a file by kind; those of landmarks are an error unless ``landmarks``."""
+    """Lines of a file by kind; landmarks raise an error unless ``landmarks`` is true."""
 
     def __init__(self, path: str, landmarks: bool):
         self.dim = 0

@@ -18,7 +18,7 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
 def read_graphml(path: str, signed: bool = False) -> EdgeList:
-    """Read GraphML."""
+    """Read a GraphML file."""
     with opened(path) as file:
         try:
             graph = nx.read_graphml(file)

@@ -126,7 +126,7 @@ def face_array(
 
 
 class _TextMesh:
-    """Points and faces of a text mesh, collected line by line as words."""
+    """Points and faces of a text mesh, collected line by line as unparsed strings."""
 
     def __init__(self) -> None:
         self.coordinates: list[str] = []  # three for each point
@@ -266,7 +266,7 @@ class _Element(NamedTuple):
     properties: list[_Property]
 
     def place(self, name: str) -> int | None:
-        """Return the index of the first property of that name, or None."""
+        """Return the index of the first property with a given name, or None."""
         names = [column.name for column in self.properties]
         return names.index(name) if name in names else None
 

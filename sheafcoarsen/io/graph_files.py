@@ -1,4 +1,4 @@
-"""Readers of graphs in text files: edge lists, MatrixMarket, and METIS with lines of neighbours."""
+"""Readers of graphs in text files: edge lists, MatrixMarket, and METIS adjacency lists."""
 
 import csv
 import re
@@ -173,7 +173,7 @@ def _integer(word: str) -> int | None:
 def _first_fault(
     n: int, edges: np.ndarray, weights: np.ndarray, signed: bool, symmetric: bool = False
 ) -> tuple[str, int, int] | None:
-    """Return what is wrong with an adjacency, the first such entry and the one it contradicts.
+    """Return why an adjacency matrix is invalid, the first such entry and the one it contradicts.
 
     If ``symmetric``, only one of the entries (i, j) and (j, i) is listed, otherwise both.
     """
@@ -272,7 +272,7 @@ def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None =
 
 
 def _banner(line: str) -> tuple[bool, bool, bool]:
-    """Parse the first line.
+    """Parse the banner, the first line of a MatrixMarket file.
 
     Return whether the layout is "coordinate" and not "array", whether the field is "pattern", so
     that entries have no weights, and whether only one triangle is listed ("symmetric").

@@ -110,7 +110,7 @@ def _between_arrays(level: Level) -> Arrays:
 
 
 class _Part(dict[str, np.ndarray]):
-    """The arrays whose names begin with a prefix, under the rest of their names."""
+    """The arrays whose names begin with a prefix, keyed by the rest of their names."""
 
     def __init__(self, arrays: Arrays, prefix: str):
         self.prefix = getattr(arrays, "prefix", "") + prefix
@@ -125,7 +125,7 @@ class _Part(dict[str, np.ndarray]):
 
 
 def from_arrays(kind: str, arrays: Arrays) -> Saved:
-    """Check the arrays of an object of some of the `KINDS`, and return the object."""
+    """Construct an object of one of the `KINDS` from its arrays, after checking them."""
     if kind == "sheaf":
         return _read_sheaf(arrays)
     if kind == "partition":

@@ -24,7 +24,7 @@ Reader = TypeVar("Reader", bound=Callable)
 
 
 class FileError(ValueError):
-    """Error in the contents of a file; `reading` puts the path and the line before its message."""
+    """Error in a file's contents; `reading` prefixes its message with the path and the line."""
 
     def __init__(self, message: str, line: int | None = None):
         super().__init__(message)
@@ -82,7 +82,7 @@ def opened(path: str) -> Iterator[BinaryIO]:
 
 
 def read_lines(path: str) -> Iterator[str]:
-    """Yield the lines of a UTF-8 text file without line ends, reading in blocks."""
+    """Yield the lines of a UTF-8 text file without line terminators, reading it in blocks."""
     # bytes that are not UTF-8 become surrogates, which UTF-8 itself cannot contain
     utf8 = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
     decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
@@ -118,7 +118,7 @@ Lines: TypeAlias = Sequence[int] | np.ndarray
 
 
 def integers(words: list[str], lines: Lines, what: str) -> list[int]:
-    """Convert words, equally many from each line, to Python integers of any size.
+    """Convert words, the same number from each line, to Python integers of any size.
 
     The error names the first invalid word, which is ``what``, and its line.
     """
@@ -126,7 +126,7 @@ def integers(words: list[str], lines: Lines, what: str) -> list[int]:
 
 
 def ordinals(words: list[str], lines: Lines, what: str, n: int) -> list[int]:
-    """Convert words, equally many from each line, to integers from 1 to n."""
+    """Convert words, the same number from each line, to integers from 1 to n."""
     values = integers(words, lines, what)
     if values and not 1 <= min(values) <= max(values) <= n:
         bad = next(k for k, value in enumerate(values) if not 1 <= value <= n)
@@ -136,7 +136,7 @@ def ordinals(words: list[str], lines: Lines, what: str, n: int) -> list[int]:
 
 
 def numbers(words: list[str], lines: Lines, what: str) -> np.ndarray:
-    """Convert words, equally many from each line, to finite float64 numbers."""
+    """Convert words, the same number from each line, to finite float64 numbers."""
     values = np.array(_converted(float, words, lines, what, "a number"), dtype=np.float64)
     if (bad := checks.first_true(~np.isfinite(values))) is not None:
         message = f"{what} must be finite, got {shown(words[bad])}"

@@ -108,7 +108,7 @@ def compute_modes(
     found: float | None = None,
     progress: bool = False,
 ) -> LocalModes:
-    """Return modes without warning about ties; ``found`` is a target from a finer level's pilot."""
+    """Return modes without warning about ties; ``found`` is the pilot target of a finer level."""
     check_partition(sheaf, P)
     rule = as_rule(rank, P.n_clusters)
     clusters = operator.index(sheaf, clusters_of(sheaf, P))

@@ -57,7 +57,7 @@ class Whole(NamedTuple):
 
 
 def is_large(dims: Any, wanted: Any) -> Any:
-    """Return which clusters the sparse method solves faster, given the number of wanted modes."""
+    """Return whether the sparse method is faster for clusters of given dimensions, elementwise."""
     return (dims > SPARSE_ABOVE) & (SPARSE_SHARE * wanted <= dims)
 
 
@@ -102,7 +102,7 @@ class LocalProblems:
 
     @cached_property
     def balanced(self) -> tuple[CellularSheaf, kernels.Balanced]:
-        """The result of `balance`: a sheaf with maps of about one size, and arrays for kernels."""
+        """The result of `balance`: a sheaf with maps of similar size, and arrays for kernels."""
         return balance(self.work, self.clusters)
 
     @cached_property
@@ -293,7 +293,7 @@ class LocalProblems:
         return settings
 
     def mend_zero_modes(self, out: kernels.ModesOut, large: np.ndarray) -> None:
-        """Replace modes of eigenvalue 0 that are inaccurate, except in ``large`` clusters.
+        """Replace inaccurate modes of eigenvalue 0, except in ``large`` clusters.
 
         Eigenvectors have errors of eps norm(L_a) / lambda, vectors of the kernel of delta_a of eps
         times the root of this ratio, with lambda the first positive eigenvalue. Coarse maps that
@@ -379,7 +379,7 @@ def kernel_workspace(
     reduction: bool = False,
     least_rows: int = 0,
 ) -> kernels.KernelWorkspace:
-    """Allocate a workspace for kernels of matrices up to rows x n.
+    """Allocate a workspace for null spaces of matrices up to rows x n.
 
     Its part for delta has at least ``least_rows`` rows.
     """
@@ -394,7 +394,7 @@ def kernel_workspace(
 
 
 def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, kernels.Balanced]:
-    """Return a sheaf whose maps have entries of about 1, and the units of its local sections.
+    """Return a sheaf whose map entries are of order 1, and the units of its local sections.
 
     Columns are multiplied by the sizes of local sections, so that those of the new sheaf have
     entries of about one size, and then the rows of every edge by one over its largest entry. The
@@ -423,7 +423,7 @@ def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, ke
 
 
 def with_even_rows(sheaf: CellularSheaf) -> tuple[CellularSheaf, bool]:
-    """Return a sheaf with the same sections, its edges scaled alike, and whether it is skewed.
+    """Return a sheaf with the same sections and edges of similar size, and whether it is skewed.
 
     The maps of each edge are divided by the power of two just above their largest entry, unless
     these powers differ by at most a factor of 4. The sheaf is skewed if the powers of the two maps

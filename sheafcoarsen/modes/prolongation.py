@@ -71,7 +71,7 @@ class Prolongation:
         return matrix
 
     def is_held_by(self, matrix: scipy.sparse.csr_array) -> bool:
-        """Return whether ``matrix`` is that of this object, with its original arrays, read-only."""
+        """Return whether ``matrix`` is this object's own, with its original, read-only arrays."""
         if matrix is not self.matrix:
             return False
         held = (matrix.indptr, matrix.indices, matrix.data)

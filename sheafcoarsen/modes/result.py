@@ -190,7 +190,7 @@ class LocalModes(ReadOnly):
         return self.scores[self.rank_offsets[a] : self.rank_offsets[a + 1]]
 
     def basis(self, a: int) -> np.ndarray:
-        """Return U_a, shape (N_a, r_a).
+        """Return the basis U_a of the modes retained in cluster ``a``, shape (N_a, r_a).
 
         Its rows are ordered by vertex of the cluster, then by stalk coordinate.
 

@@ -58,7 +58,7 @@ def as_columns(x: np.ndarray) -> np.ndarray:
 
 
 def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
-    """Return delta x for a checked x of shape (dim_c0, h), without a matrix."""
+    """Return delta x, matrix-free, for a validated x of shape (dim_c0, h)."""
     shape, dtype = (sheaf.dim_c1, x.shape[1]), np.result_type(sheaf.dtype, x.dtype)
     if x.size == 0:
         return np.zeros(shape, dtype)
@@ -127,7 +127,7 @@ def _compiled_shape(sheaf: CellularSheaf) -> tuple[int, int] | None:
 
 
 def _specialization(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple]:
-    """Return tuples whose lengths tell kernels for which sizes to be compiled.
+    """Return tuples whose lengths are the sizes for which kernels are compiled.
 
     They are the number of columns processed at a time; and the shape of blocks of maps, and whether
     a map is one block.

@@ -30,7 +30,7 @@ def canonical_csr(
 
 
 def block_pattern(edges: np.ndarray, n: int) -> assembly.BlockPattern:
-    """Return the block sparsity pattern of L by a counting sort, or two unless edges are canonical.
+    """Return the block sparsity pattern of L by one counting sort, two if edges are not canonical.
 
     Edges are canonical if they are sorted and distinct, and u < v for each.
     Columns are always read-only, since they may be the indices of L; so kernels compile only once.
@@ -250,7 +250,7 @@ def laplacian(sheaf: CellularSheaf, format: Literal["bsr"]) -> scipy.sparse.bsr_
 def laplacian(
     sheaf: CellularSheaf, format: Format = "csr"
 ) -> scipy.sparse.csr_array | scipy.sparse.bsr_array:
-    """Return the sheaf Laplacian L = delta* delta (``eq:sheaf-laplacian``), block by block.
+    """Return the sheaf Laplacian L = delta* delta (``eq:sheaf-laplacian``) as a sparse matrix.
 
     The diagonal block of v sums F_{v->e}* F_{v->e} over its edges (``eq:app-diagonal-block``) and
     (F_tail - F_head)* (F_tail - F_head) over its loops; block (u, v) sums -F_{u->e}* F_{v->e}

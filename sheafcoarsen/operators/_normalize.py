@@ -147,7 +147,7 @@ def degree_factors(sheaf: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
 
 
 def loop_norms(sheaf: CellularSheaf, groups: np.ndarray, count: int) -> np.ndarray:
-    """Return the largest norm of a map of a loop in each of ``count`` groups of vertices.
+    """Return the largest norm of a loop's map in each of ``count`` groups of vertices.
 
     Where both maps of a loop cancel, their difference contains rounding errors of this norm.
     """

@@ -64,7 +64,7 @@ class Order(NamedTuple):
 
     @property
     def solve_seconds(self) -> float:
-        """Estimated seconds of a solve for one column."""
+        """Estimated time of a solve for one column in seconds."""
         per_entry = 1e-9  # measured on one thread
         return per_entry * self.entries
 
@@ -108,7 +108,7 @@ def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:
 
 
 def quotient(A: scipy.sparse.csr_array) -> tuple[np.ndarray, scipy.sparse.csr_array]:
-    """Return the starts of groups of consecutive rows of one pattern, and the groups' pattern."""
+    """Return the starts of runs of consecutive rows with equal patterns, and the runs' pattern."""
     # a copy, because sorting the indices of the original would leave its entries unsorted
     A = scipy.sparse.csr_array((np.ones(A.nnz), A.indices.copy(), A.indptr), shape=A.shape)
     A.sort_indices()
@@ -247,7 +247,7 @@ class Factors:
 def _factored(
     A: scipy.sparse.csc_array, **options: Any
 ) -> tuple[np.ndarray, scipy.sparse.csc_array, scipy.sparse.csr_array]:
-    """Return the order of elimination, L and U of A = L U.
+    """Return the elimination order and the factors L and U of A = L U.
 
     SuperLU's own object must not outlive this call: scipy loses its memory if another thread
     deletes it, and from version 1.19 on frees it when the thread ends.

@@ -155,7 +155,7 @@ def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np
 
 
 def _small_integers(values: np.ndarray) -> np.ndarray:
-    """Scale to positive integers of sum at most about 2^30.
+    """Scale values to positive integers whose sum is at most about 2^30.
 
     Integers of at most that sum are unchanged; floats are first scaled to a maximum of 1000.
     """
@@ -168,7 +168,7 @@ def _small_integers(values: np.ndarray) -> np.ndarray:
 def cluster_spectrally(
     links: Links, n_clusters: int, rng: np.random.Generator, sheaf: CellularSheaf | None = None
 ) -> np.ndarray:
-    """Return labels of spectral clustering, component by component.
+    """Return cluster labels from spectral clustering, component by component.
 
     The eigenvectors are those of the graph, or of ``sheaf`` if it has the same vertices; k-means
     divides their normalized rows (von Luxburg, A tutorial on spectral clustering, 2007, after Ng,
@@ -200,7 +200,7 @@ def cluster_spectrally(
 
 
 def _k_means(rows: np.ndarray, k: int, rng: np.random.Generator) -> np.ndarray:
-    """Return labels by k-means, the best of up to 8 starts, as one often ends far from the best."""
+    """Return k-means labels, the best of up to 8 starts, since one is often far from optimal."""
     best, labels = np.inf, np.zeros(len(rows), np.int32)
     # with fewer than k distinct rows, distances are 0; repair_labels handles empty clusters
     with threads.single_threaded_blas(), warnings.catch_warnings(), np.errstate(invalid="ignore"):

@@ -293,7 +293,7 @@ def _draw_edges(
 
 
 def _finish(ax: Axes, title: str, handles: list, notes: list[str]) -> None:
-    """Add the title, and below the plot the notes and a legend."""
+    """Add a title, and notes and a legend below the plot."""
     draw.title(ax, title)
     if notes:
         ax.set_xlabel("; ".join(notes), fontsize=9)

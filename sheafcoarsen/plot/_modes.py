@@ -138,7 +138,7 @@ def _draw_values(ax: Axes, E: Eigenmodes) -> None:
 def _draw_mode(
     ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.ndarray, scene: Scene | None
 ) -> str:
-    """Draw one mode, beginning with points farthest from the viewer; return a description."""
+    """Draw one mode, from back to front, and return a description."""
     x, dims = E.vectors[:, i], E.sheaf.vertex_dims
     is_complex, one = x.dtype.kind == "c", bool((dims == 1).all())
     planar = one if is_complex else bool((dims == 2).all())
@@ -167,7 +167,7 @@ def _draw_mode(
 
 
 def _draw_edges(ax: Axes, E: Eigenmodes, places: np.ndarray) -> str:
-    """Draw the edges unless there are too many, negative ones red, and return a note if some are.
+    """Draw the edges, negative ones red, unless there are too many; return a note on red ones.
 
     Loops are not drawn.
     """

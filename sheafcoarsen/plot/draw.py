@@ -82,7 +82,7 @@ def width_in_points(ax: Axes) -> float:
 
 
 def title(ax: Axes, text: str, fontsize: float = 10, **style: Any) -> None:
-    """Set a title; if it is wider than the axes, write it in small letters and in several lines."""
+    """Set a title; if it is wider than the axes, use a smaller font and several lines."""
     shown = ax.set_title("", fontsize=fontsize, **style)
 
     def fits(line: str) -> bool:
@@ -109,7 +109,7 @@ def frame(ax: Axes, places: np.ndarray) -> None:
 
 
 def frame_of(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the middle of the frame, and half of its width and height."""
+    """Return the centre of the frame, and its half-width and half-height."""
     low, high = (
         (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
     )
@@ -119,7 +119,7 @@ def frame_of(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def tick_whole_numbers(ax: Axes) -> None:
-    """Restrict the ticks of x to integers."""
+    """Restrict the ticks of the x axis to integers."""
     from matplotlib.ticker import MaxNLocator
 
     ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
@@ -211,7 +211,7 @@ def marks(ax: Axes, label: str, places: np.ndarray, **style: Any) -> Any:
 
 
 def text(ax: Axes, word: object, place: np.ndarray, shift: np.ndarray, **style: Any) -> Any:
-    """Write a word, shifted from a place to the right and up by ``shift`` in points."""
+    """Write a word at an offset of ``shift`` points, to the right and up, from a position."""
     from matplotlib.patheffects import withStroke
 
     halo = [withStroke(linewidth=2.5, foreground="white")]
@@ -226,7 +226,7 @@ def names(
     chosen: np.ndarray | None = None,
     marked: np.ndarray | None = None,
 ) -> None:
-    """Write the names of chosen vertices next to them, or further off with a line to them.
+    """Write the names of chosen vertices next to them, or farther away with a connecting line.
 
     By default, these are the vertices whose names are not integers, in graphs of up to 20 vertices.
     """
@@ -252,7 +252,7 @@ def write(
     marked: np.ndarray | None = None,
     **style: Any,
 ) -> None:
-    """Write each word at a free place, after the other texts of an inset.
+    """Write each word where it covers least, after the other texts of an inset.
 
     Every word has a list of vertices and places round them. It takes the best place of the first
     item with one where it covers almost nothing, or else the place where it covers least of
@@ -400,7 +400,7 @@ def negative_edges(F: CellularSheaf) -> np.ndarray:
 
 
 def number_colors(values: np.ndarray) -> tuple[Colormap, Normalize]:
-    """Return a colour map and a scale, centred at zero if values have both signs."""
+    """Return a colour map and a normalization, centred at zero if values have both signs."""
     import matplotlib as mpl
     from matplotlib.colors import Normalize
 

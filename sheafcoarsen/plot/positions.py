@@ -368,7 +368,7 @@ def _quotient_places(C: Coarsening) -> Places:
 
 
 def _strongest(pairs: np.ndarray, strength: np.ndarray, n: int) -> np.ndarray:
-    """Return which links to draw: a few for each cluster, and a spanning forest."""
+    """Return a mask of the links to draw: a few for each cluster, and a spanning forest."""
     kept = np.zeros(len(pairs), dtype=bool)
     ends, both = pairs.T.reshape(-1), np.tile(np.arange(len(pairs)), 2)
     # divide by the geometric mean of both clusters' total strengths: hubs must not dominate

@@ -33,7 +33,7 @@ LARGEST_LAST = 6000
 
 
 class Split(NamedTuple):
-    """A partitioned sheaf with split hubs, and the map of its sections to the original sheaf.
+    """A partitioned sheaf with split hubs, and the map from its sections to the original ones.
 
     ``owners``, of shape (n',), holds the original vertex of each new vertex. ``J``, of shape
     (dim C^0, dim C^0 of the new sheaf), maps sections of the new sheaf to the original one.
@@ -60,7 +60,7 @@ def cluster_count(sheaf: CellularSheaf, growth: int) -> int:
 def choose_clusters(
     sheaf: CellularSheaf, growth: int
 ) -> tuple[CellularSheaf, Partition, Split | None, bool]:
-    """Return the sheaf, clusters of bounded dimension, the hub split, and whether any shrank.
+    """Return the sheaf, clusters of bounded dimension, the hub split, and whether any were shrunk.
 
     The bound is the larger of 2 ``LAST`` ``growth`` and four times the mean dimension, but at most
     ``LARGEST_LAST``. Hubs of larger clusters are split first, which changes the sheaf. Vertices are

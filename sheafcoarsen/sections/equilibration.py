@@ -1,4 +1,4 @@
-"""Step (a): equilibration: edges get norm 1, then stacked maps at a vertex become an isometry."""
+"""Step (a), equilibration: edges get norm 1, then stacked maps at a vertex become an isometry."""
 
 from typing import Any, NamedTuple
 

@@ -1,4 +1,4 @@
-"""Steps (b) and (c) for one level: reducing clusters and removing sections supported in one."""
+"""Steps (b) and (c) for one level: reduction of clusters, removal of sections supported in one."""
 
 from typing import Any, NamedTuple
 

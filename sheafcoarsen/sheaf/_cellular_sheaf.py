@@ -114,7 +114,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
         vertex_dims: npt.ArrayLike,
         edge_dims: npt.ArrayLike,
     ) -> Self:
-        """Build a sheaf from flat map data, which is faster than m arrays if stalks are ragged.
+        """Build a sheaf from flat map data, faster than from m arrays if stalks are ragged.
 
         Parameters
         ----------
@@ -175,7 +175,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
         )
 
     def allclose(self, other: Self, rtol: float | None = None) -> bool:
-        """Return whether another sheaf is the same, except for rounding errors in its maps.
+        """Return whether another sheaf is equal up to rounding errors in its maps.
 
         Graph, orientation, stalks and vertex labels must be the same. A map may differ by ``rtol``
         times its largest absolute value; there is no absolute tolerance, so the result does not

@@ -9,7 +9,7 @@ from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, check_sheaf
 
 
 def components(sheaf: CellularSheaf) -> np.ndarray:
-    """Return the connected component of each vertex, as labels from 0.
+    """Return the label of each vertex's connected component, counted from 0.
 
     Maps do not matter: an edge with zero maps also joins its ends. Components are numbered in the
     order of their first vertices, so vertex 0 is in component 0.
@@ -45,7 +45,7 @@ def components(sheaf: CellularSheaf) -> np.ndarray:
 
 
 def component_labels(n_vertices: int, edges: np.ndarray) -> np.ndarray:
-    """Return the component of each vertex; components are ordered by their first vertices."""
+    """Return each vertex's component label; components are numbered by their first vertices."""
     labels = np.empty(n_vertices, np.int64)
     label_components(np.ascontiguousarray(edges, np.int64).reshape(-1, 2), labels)
     return labels

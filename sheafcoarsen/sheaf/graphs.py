@@ -258,7 +258,7 @@ def edge_values(
 
 
 def edge_name(graph: GraphArrays, e: int) -> str:
-    """Return the name of an edge in error messages."""
+    """Return the name of an edge for error messages."""
     u, v = graph.edges[e].tolist()
     return f"edge {e} {(u, v) if graph.labels is None else (graph.labels[u], graph.labels[v])}"
 

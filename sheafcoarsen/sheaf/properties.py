@@ -55,7 +55,7 @@ class Views:
         return max(size for _, size in self._scans)
 
     def _check_finite(self) -> None:
-        """Raise an error that names the edge of an entry that is not finite."""
+        """Raise an error that names the edge of the first non-finite map entry, if there is one."""
         for end, (bad, _) in zip(("tail", "head"), self._scans, strict=True):
             if bad >= 0:
                 data, starts = getattr(self, f"{end}_data"), getattr(self, f"{end}_offsets")
@@ -66,7 +66,7 @@ class Views:
                 )
 
     def _check_maps(self) -> Self:
-        """Return the sheaf, after checking that entries are finite and their squares safe."""
+        """Return the sheaf, after checking that map entries are finite and in the allowed range."""
         self._check_finite()
         checks.check_range("tail_maps and head_maps", self.largest_entry, self.dtype)
         return self

@@ -174,7 +174,7 @@ def _flow(
     taus: np.ndarray,
     eps: float,
 ) -> list[np.ndarray]:
-    """Return exp(-2 tau L / beta) x for every tau, with truncation error 2 eps norm(x) at most."""
+    """Return exp(-2 tau L / beta) x for each tau, with truncation errors up to 2 eps norm(x)."""
     coefficients = [_coefficients(tau, eps) for tau in taus]
     term = x.copy()
     totals = [c[0] * term for c in coefficients]

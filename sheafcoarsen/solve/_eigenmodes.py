@@ -119,7 +119,7 @@ def eigenmodes(
     seed: int = 0,
     progress: bool = False,
 ) -> Eigenmodes:
-    """Return the k lowest eigenpairs of the sheaf Laplacian, complete and with multiplicities.
+    """Return the k lowest eigenpairs of the sheaf Laplacian, counted with multiplicity.
 
     For large sheaves, eigenvectors of the coarsest level are lifted to the finest one. Block
     conjugate gradients use the multigrid cycle of the sheaf's own coarsening, and random columns
@@ -275,7 +275,7 @@ def _finished(
 
 
 def _start(sheaf: CellularSheaf, start: npt.ArrayLike) -> np.ndarray:
-    """Return an orthonormal basis of the start vectors, real for a real sheaf."""
+    """Return an orthonormal basis of the span of the start vectors, real for a real sheaf."""
     X = checks.scalar_array("start", start)
     if X.ndim != 2 or X.shape[0] != sheaf.dim_c0:
         raise ValueError(

@@ -162,7 +162,7 @@ def _by_solves(F: CellularSheaf, delta: scipy.sparse.csr_array, rank: int) -> np
 def sketched(
     solve: Solver, delta: scipy.sparse.csr_array, columns: int, tol: float, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the mean squares of the rows of delta L^+ delta* Q for random signs Q.
+    """Return the mean squares of the rows of delta L^+ delta* Q for a random sign matrix Q.
 
     This is a Johnson-Lindenstrauss sketch (Spielman and Srivastava, SIAM J. Comput. 40, 2011).
     """

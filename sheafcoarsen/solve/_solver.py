@@ -288,7 +288,7 @@ class Solver:
     def _iterate(
         self, B: np.ndarray, start: np.ndarray, target: np.ndarray
     ) -> tuple[Iterated, np.ndarray]:
-        """Return the solution for columns of norm 1, and the residuals that rounding allows."""
+        """Solve for columns of norm 1; return the result and the attainable residuals."""
         measure = relative_measure(self, B)
         L = self._L
         found = conjugate_gradients(
@@ -385,7 +385,7 @@ class Solver:
 
 
 def grounded(sheaf: CellularSheaf, fixed: np.ndarray) -> CellularSheaf:
-    """Return the sheaf on the vertices that are not fixed; its Laplacian is that block of L.
+    """Return the sheaf on the free vertices, whose Laplacian is the corresponding block of L.
 
     An edge to a fixed vertex becomes a loop at its other end with head map 0; edges between fixed
     vertices are removed.
@@ -468,7 +468,7 @@ def _factored(
 
 
 def vertex_at(sheaf: CellularSheaf, coordinate: int) -> str:
-    """Return the name, or without names the index, of the vertex that has a coordinate of C^0."""
+    """Return the name (or index, if unnamed) of the vertex that a coordinate of C^0 belongs to."""
     v = int(np.searchsorted(sheaf.vertex_offsets, coordinate, side="right")) - 1
     return str(v) if sheaf.vertex_labels is None else repr(sheaf.vertex_labels[v])
 

@@ -35,7 +35,7 @@ residual divided by the spectral gap: 1e-7 for a network of 5000 vertices.
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Sparsification(ReadOnly):
-    """Sheaf with larger maps on some of the edges of a sheaf, computed by :func:`sparsify`.
+    """Sheaf on a subset of the edges of a sheaf, with rescaled maps, computed by :func:`sparsify`.
 
     Attributes
     ----------
@@ -124,7 +124,7 @@ class Sparsification(ReadOnly):
 
     @property
     def remark(self) -> str:
-        """The number of edges of both sheaves, and the bounds, or what computes them."""
+        """The number of edges of both sheaves, and the bounds, or the call that computes them."""
         known = vars(self).get("_bounds")
         bounds = "bounds not computed, see bounds()"
         if known:
@@ -146,7 +146,7 @@ class Sparsification(ReadOnly):
 
 
 def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsification:
-    """Return a sheaf on some of the edges, with Laplacian (1 - eps) L <= L' <= (1 + eps) L.
+    """Return a sheaf on some edges whose Laplacian L' satisfies (1 - eps) L <= L' <= (1 + eps) L.
 
     Edges are kept with probabilities proportional to their leverages, relative to the largest
     possible ones, and the maps of kept edges are divided by the square roots of these

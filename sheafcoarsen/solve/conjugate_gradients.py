@@ -175,7 +175,7 @@ def orthonormal_complement(X: np.ndarray, Q: Basis, mass: np.ndarray | None = No
 
 
 def independent(X: np.ndarray) -> np.ndarray:
-    """Return an orthonormal basis of the columns of X without directions below sqrt(eps)."""
+    """Return an orthonormal basis of the column space of X, dropping directions below sqrt(eps)."""
     Q, R, _ = scipy.linalg.qr(X, mode="economic", pivoting=True)
     sizes = abs(np.diag(R))
     return Q[:, sizes > np.sqrt(np.finfo(X.dtype).eps) * sizes.max(initial=0.0)]

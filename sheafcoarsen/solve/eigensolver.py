@@ -148,7 +148,7 @@ class Pencil:
         return Factors(scipy.sparse.csr_array(self.L), 1e-12 * self.norm, self._order)
 
     def is_factored_within(self, seconds: float, k: int) -> bool:
-        """Return whether "direct" should take at most the given time; if so, store the order."""
+        """Return whether "direct" is expected to take at most this time; if so, store the order."""
         order = elimination_order(scipy.sparse.csr_array(self.L), seconds / PER_OPERATION)
         # two factorizations, and about ten solves for each iterated column
         needed = 2 * order.seconds + 10 * (k + GUARDS) * order.solve_seconds
@@ -333,7 +333,7 @@ def shift_invert(
 
 
 def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, int]:
-    """Return how many computed values are below a shift, the shift, and how many by inertia.
+    """Return the number of computed values below a shift, the shift, and the count by inertia.
 
     The shift is below the multiplet of the last wanted value, which k may split. The h0 zeros are
     counted too. The last number is -1 if factors do not exist.

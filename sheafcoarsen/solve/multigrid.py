@@ -185,7 +185,7 @@ class Multigrid:
         return coarsen(h, P, modes, compress=True)
 
     def _missed(self, P: scipy.sparse.csr_array) -> float:
-        """Return top sum norm(x - P P* x)^2 / sum <x, A x>, with both sums over smooth vectors x.
+        """Return ``top`` sum norm(x - P P* x)^2 / sum <x, A x>, summed over smooth vectors x.
 
         It is small if the weak approximation property of algebraic multigrid holds. ``top`` bounds
         the spectrum of A. The x are four random vectors after ten Jacobi steps.

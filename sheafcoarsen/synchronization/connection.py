@@ -235,7 +235,7 @@ def isotropic_information(kappa: np.ndarray, tau: np.ndarray, dim: int) -> np.nd
 
 
 def harmonic_means(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return k / tr(inv(B)) of matrices B (m, k, k), and which are not positive definite."""
+    """Return k / tr(inv(B)) of matrices B (m, k, k), and a mask of those not positive definite."""
     scaled, fails = _scaled(blocks)
     diagonal = np.where(fails[:, None], 1.0, np.einsum("eii->ei", blocks))
     inverse = np.einsum("eii->ei", np.linalg.inv(scaled)) / diagonal

@@ -163,7 +163,7 @@ class Synchronization(ReadOnly):
         return ragged.read_only(np.sqrt(squared_residuals(connection, poses)))
 
     def outliers(self, threshold: float | None = None) -> np.ndarray:
-        """Return all edges, or those above a threshold, in the order of descending ``suspicion``.
+        """Return all edges, or those above a threshold, in descending order of ``suspicion``.
 
         Without ``robust="tls"`` this ranks the edges, and is no test: good edges may exceed any
         threshold in the second fit that ``suspicion`` describes.

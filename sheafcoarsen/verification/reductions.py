@@ -57,7 +57,7 @@ class SchurEvidence:
         self.n = np.maximum(self.largest_around(sizes), F.vertex_dims).astype(int) + 1
 
     def largest_around(self, values: np.ndarray) -> np.ndarray:
-        """Return the maximum over each vertex and eliminated components that hold or touch it."""
+        """Return the maximum of each vertex and eliminated components that contain or touch it."""
         out = np.array(values, dtype=float)
         largest = np.zeros(len(values))
         np.maximum.at(largest, self.part[self.is_gone], out[self.is_gone])

@@ -60,7 +60,7 @@ class FactorWorkspace(NamedTuple):
 
 @borrowing_kernel
 def uniform_maps(lo, hi, f, c, R, out):
-    """Compute the maps of coarse edges lo .. hi if all fine maps are rows x d and all ranks r.
+    """Compute the maps of coarse edges lo .. hi if all fine maps are rows x d and all ranks are r.
 
     All offsets are then products; computing them takes a third of the time of reading them.
     """
@@ -145,7 +145,7 @@ def crossing_maps(lo, hi, f, c, R, out):
 
 @subkernel
 def clear_rows(begin, end, a, f, c, norm, target):
-    """Set rows at rounding level to zero in maps at cluster a, for crossing edges begin .. end.
+    """Zero the rows at rounding level in the maps at cluster a, for crossing edges begin .. end.
 
     R_a has an error of n eps, hence so has a row of F R_v, relative to its row of F. A row that is
     zero in exact arithmetic consists of this error, which would grow if maps are scaled to norm 1.
@@ -173,7 +173,7 @@ def clear_rows(begin, end, a, f, c, norm, target):
 
 @borrowing_kernel
 def clear_rounding(lo, hi, f, c, R, noise, out):
-    """Set rows at rounding level to zero in the maps of coarse edges lo .. hi."""
+    """Zero the rows at rounding level in the maps of coarse edges lo .. hi."""
     for p in range(lo, hi):
         for end in range(2):
             maps, at = (

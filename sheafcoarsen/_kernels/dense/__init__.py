@@ -1,4 +1,4 @@
-"""Dense linear algebra of small matrices, row-major in flat arrays.
+"""Dense linear algebra on small row-major matrices, stored in flat arrays.
 
 ``scaling``, ``products``
     Scaling by powers of two, norms and phases; the products F* G and F R.

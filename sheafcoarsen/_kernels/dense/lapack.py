@@ -166,7 +166,7 @@ _dsyrk, _zherk = external("dsyrk", 10, "cython_blas"), external("zherk", 10, "cy
 
 
 def heevd(a, n, vectors, s):
-    """Write eigenvalues to s.w, and if ``vectors``, conjugate eigenvectors to rows of ``a``.
+    """Write eigenvalues to s.w and, if ``vectors``, conjugate eigenvectors to the rows of ``a``.
 
     Returns LAPACK's info.
     """
@@ -191,7 +191,7 @@ def _gesvd(a, rows, columns, vectors, s):
 
 
 def potrf(a, n, s):
-    """Overwrite the lower triangle of ``a``, n x n, by its Cholesky factor; return info."""
+    """Overwrite the lower triangle of the n x n ``a`` with its Cholesky factor; return info."""
     solver = scipy_lapack.get_lapack_funcs("potrf", (a,))
     factor, info = solver(a[: n * n].reshape(n, n).T, lower=0, clean=0)
     a[: n * n] = factor.T.ravel()
@@ -199,7 +199,7 @@ def potrf(a, n, s):
 
 
 def potrs(a, n, b, count, s):
-    """Overwrite ``count`` consecutive vectors b by conj(A)^{-1} b; A was factored by ``potrf``."""
+    """Overwrite ``count`` consecutive vectors b with conj(A)^{-1} b, A as factored by ``potrf``."""
     solver = scipy_lapack.get_lapack_funcs("potrs", (a,))
     x, info = solver(a[: n * n].reshape(n, n).T, b[: n * count].reshape(count, n).T, lower=0)
     b[: n * count] = x.T.ravel()
@@ -213,7 +213,7 @@ def gram(b, n, count, out, s):
 
 
 def pstrf(a, n, least, s):
-    """Factor by Cholesky with complete pivoting while a pivot exceeds ``least``; return the rank.
+    """Compute a pivoted Cholesky factorization while pivots exceed ``least``; return the rank.
 
     a[p][:, p] = L L*, where the first columns of L overwrite ``a`` and the order p, counted from
     1, is s.iwork[:n]. LAPACK does not compare the first pivot with ``least``.
@@ -325,7 +325,7 @@ if not JIT_IS_OFF:
 
 @subkernel
 def sterf(n, d, e, s):
-    """Overwrite d by the eigenvalues of a symmetric tridiagonal matrix, ascending; return info.
+    """Overwrite d with the eigenvalues of a symmetric tridiagonal matrix, ascending; return info.
 
     Works in compiled code only.
     """

@@ -52,7 +52,7 @@ def inf_norm(a, n, sums):
 
 @subkernel
 def brought_near_one(a, n):
-    """Divide a semidefinite A, a lower triangle, by a power of two, unless A is near 1.
+    """Divide a semidefinite A (lower triangle) by a power of 2 unless its largest entry is near 1.
 
     Returns that power, or 0 if A = 0. The largest entry of A is on its diagonal.
     """
@@ -73,7 +73,7 @@ def brought_near_one(a, n):
 
 @subkernel
 def fix_phase(z, at, n, sqrt_eps):
-    """Rotate a vector so that its first entry of nearly maximum modulus is real and positive.
+    """Multiply a vector by the phase that makes its first entry of nearly maximum modulus positive.
 
     This makes eigenvectors reproducible.
     """

@@ -120,7 +120,7 @@ def factor_shifted(n, d, e, x, tiny, lanes):
 
 @subkernel
 def solve_shifted(n, lanes, y):
-    """Overwrite y by (T - x[l] I)^{-1} y in every lane l.
+    """Overwrite y with (T - x[l] I)^{-1} y in every lane l.
 
     y has shape (n + 2, LANES) and zeros in its last two rows.
     """

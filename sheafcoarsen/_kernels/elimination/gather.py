@@ -1,4 +1,4 @@
-"""Pool of the rows of all edges, stacks of the rows of bundles, and the maps that remain.
+"""Pool of the rows of all edges, stacks of the rows of bundles, maps of the remaining sheaf.
 
 Each edge has a block in the pool: its rows, [F_tail, -F_head] (for a loop, F_tail - F_head), and
 then the noise of each row.
@@ -93,7 +93,7 @@ def width_of(edges, dims, e):
 
 @llvm_inlined
 def release(edges, maps, e):
-    """Free the id of an edge, with the larger of its block and that of the last id freed."""
+    """Free the id of an edge, giving it the larger of its block and that of the last freed id."""
     counters, positions, capacities = maps.counters, maps.positions, maps.capacities
     first = counters[FREE_ID]
     if first >= 0 and capacities[first] > capacities[e]:
@@ -223,7 +223,7 @@ def detach(edges, vertices, maps, v, seen):
 
 @borrowing_kernel
 def list_edges(kept, links, chosen, rows):
-    """Write an edge and the height of each bundle at kept vertices; return their number."""
+    """Write an edge and the total height of each bundle at kept vertices; return their number."""
     edges, vertices, _, _ = links
     count = 0
     for i in range(kept.size):

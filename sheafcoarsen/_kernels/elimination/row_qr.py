@@ -53,7 +53,7 @@ def without_zero_rows(rows, height, stride, factor):
 
 @llvm_inlined
 def reflect_noise(data, noise, shape, tau):
-    """Apply |I - tau v v*| to the noise, with the root of the sum of squares in place of a sum."""
+    """Apply |I - tau v v*| to the noise, adding its terms in quadrature."""
     top, height, stride, column = shape
     largest, total = 0.0, 0.0
     for i in range(top, height):

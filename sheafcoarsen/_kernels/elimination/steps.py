@@ -84,7 +84,7 @@ def eliminate_one(links, maps, record, v, seen, around, workspace):
 
 @borrowing_kernel
 def eliminate_vertices(links, maps, record, workspace, mesh):
-    """Eliminate vertices; return False if it must be called again with larger arrays."""
+    """Eliminate vertices in minimum-degree order; return False if larger arrays are needed."""
     edges, vertices, heads, lists = links
     counters, starts, neighbors_of = record.counters, record.starts, record.neighbors
     most = heads.size

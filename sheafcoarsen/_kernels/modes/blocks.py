@@ -57,7 +57,7 @@ def put_columns(f, c, z, starts, widths, R):
 
 @borrowing_kernel
 def put_modes(a, n, f, c, z, eps, R):
-    """Normalize phases of the first r_a rows of z, of length n; write them to R_a as columns."""
+    """Fix the phases of the first r_a rows of z, of length n; write the rows to R_a as columns."""
     for j in range(R.ranks[a]):
         fix_phase(z, j * n, n, math.sqrt(eps))
     put_block(a, f, c, z, 0, 1, n, R)

@@ -12,7 +12,7 @@ from sheafcoarsen._kernels.jit import numba_inlined, subkernel
 
 @numba_inlined
 def map_at(f, e, end):
-    """Return the vertex at one end of edge e, its dimension, and the data and begin of its map."""
+    """Return the vertex at one end of edge e, its dimension, and the array and start of its map."""
     v = f.edges[e, end]
     data = f.tail_data if end == 0 else f.head_data
     return v, f.vertex_dims[v], data, f.tail_offsets[e] if end == 0 else f.head_offsets[e]
@@ -20,7 +20,7 @@ def map_at(f, e, end):
 
 @subkernel
 def cluster_unit(a, f, c):
-    """Return one over the power of two just above the largest map entry of cluster a's operator."""
+    """Return the reciprocal of the power of two above the largest map entry in a's operator."""
     largest = 0.0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
         e = c.internal_edges[k]
@@ -42,7 +42,7 @@ def cluster_unit(a, f, c):
 
 @subkernel
 def scaled_map(data, begin, count, unit, out, at):
-    """Write unit times the ``count`` entries of a map to ``out`` from index ``at``."""
+    """Write unit times the ``count`` entries of a map to ``out``, starting at index ``at``."""
     for i in range(count):
         out[(at + i) & NOT_NEGATIVE] = data[(begin + i) & NOT_NEGATIVE] * unit
 

@@ -42,7 +42,7 @@ class ModesOut(NamedTuple):
 
 
 class Balanced(NamedTuple):
-    """A balanced copy of a sheaf, and the units that turn its local sections into the sheaf's.
+    """A balanced copy of a sheaf, and the scaling that maps its local sections to the sheaf's.
 
     Its maps have entries of about 1.
     """
@@ -118,7 +118,7 @@ def local_spectra(lo, hi, f, c, s, out):
 
 @borrowing_kernel
 def kernel_dims(lo, hi, sheaves, c, rows, eps, s, dims):
-    """Write the kernel dimensions of local operators, computed by singular values, to ``dims``.
+    """Write the kernel dimensions of local operators, computed from singular values, to ``dims``.
 
     ``dims`` is 0 on entry. ``sheaves`` are ``f``, which is not used, and the ``Balanced`` sheaf, in
     which the maps of every edge, of a loop too, have entries of about 1. Singular values up to

@@ -42,7 +42,7 @@ class Patches(NamedTuple):
 
 
 class PatchIndex(NamedTuple):
-    """Index arrays of one patch, in the memory of a ``Clusters`` with only this cluster."""
+    """Index arrays of one patch, laid out as in a ``Clusters`` with a single cluster."""
 
     dims: np.ndarray  # (1,)
     internal_edges: np.ndarray
@@ -306,7 +306,7 @@ def delta_kernel(patch, f, c, skewed, rows, eps, workspace):
 
 @subkernel
 def restriction(count, N, n, eps, basis, other, s):
-    """Restrict basis vectors to their first n entries; overwrite them by an orthonormal basis.
+    """Restrict basis vectors to their first n entries; overwrite them with an orthonormal basis.
 
     Returns the dimension of its span, and LAPACK's info. Vectors are rows, of length N before and n
     afterwards.

@@ -19,7 +19,7 @@ DIAGONAL = -1
 
 
 class BlockPattern(NamedTuple):
-    """The blocks of L by rows, columns ascending, and the codes of their half-edges."""
+    """Blocks of L, row by row in ascending column order, and the codes of their half-edges."""
 
     row_ptr: np.ndarray  # (n + 1,) int64, offsets of the codes of each row
     codes: np.ndarray  # int32 if the codes fit

@@ -1,4 +1,4 @@
-"""Sparse factorization: order of elimination, count of operations, triangular solves."""
+"""Sparse factorization: elimination order, operation counts, triangular solves."""
 
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ def _search_from(start, done, search, old, new):
 
 @subkernel
 def _separating_level(queue, size, level, depth, counts):
-    """Return the level of fewest vertices with at least a quarter of all vertices on each side.
+    """Return the smallest level with at least a quarter of all vertices on each side.
 
     If there is none, return the most balanced level, or -1 if none cuts off 1/50 of the vertices.
     """
@@ -63,7 +63,7 @@ def _separating_level(queue, size, level, depth, counts):
 
 @kernel
 def nested_dissection(indptr, indices):
-    """Return the vertices of a graph in an order of elimination by nested dissection.
+    """Return a nested-dissection elimination order of the vertices of a graph.
 
     Two pieces, each in this order, are followed by their separator: the vertices of one level of a
     breadth-first search, from one end of their union, that are adjacent to the next level. If no
@@ -130,7 +130,7 @@ def nested_dissection(indptr, indices):
 
 @subkernel
 def _find(neighbors, start, count, v):
-    """Return the index in ``neighbors`` of v, one of ``count`` from ``start`` on, or -1."""
+    """Return the index k in start .. start + count with neighbors[k] == v, or -1."""
     for k in range(start, start + count):
         if neighbors[k] == v:
             return k
@@ -139,7 +139,7 @@ def _find(neighbors, start, count, v):
 
 @kernel
 def order_chains(indptr, neighbors, degrees, order):
-    """Eliminate vertices with at most two neighbours repeatedly; write them to ``order``.
+    """Repeatedly eliminate vertices with at most two neighbours; write them to ``order``.
 
     Returns their number. Vertices with a neighbour of degree above 64 are skipped. The two
     neighbours of an eliminated vertex become adjacent, in place: a remaining vertex u has
@@ -237,7 +237,7 @@ def count_operations(indptr, indices, widths, step_of, limit, counts):
 
 @borrowing_kernel
 def solve_factored(lower, upper, inverses, part, lanes, x):
-    """Overwrite columns part[0] .. part[1] of x, (n, h), by (L U)^{-1} x.
+    """Overwrite columns part[0] .. part[1] of x, (n, h), with (L U)^{-1} x.
 
     ``lower`` and ``upper`` are (indptr, indices, data) of L by columns and of U by rows. The
     diagonal of L is 1, and ``inverses`` are the inverse entries of that of U. ``lanes`` has as many

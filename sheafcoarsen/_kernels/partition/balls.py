@@ -131,7 +131,7 @@ def grow(links, n_clusters, start, labels, heap, workspace):
 
 @borrowing_kernel
 def refine(links, labels, weight, bounds, sweeps, workspace):
-    """Move vertices to the cluster with the largest sum of links; ties go to the lightest one.
+    """Move vertices to the cluster of largest total link weight; ties go to the lightest cluster.
 
     ``labels`` and ``weight`` are updated in place. Moves keep weights within ``bounds``, but a
     cluster above them gives vertices, whatever its own links, to any that ends up lighter than it

@@ -1,4 +1,4 @@
-"""Strengths of links, neighbour lists, sums of links to adjacent clusters; components."""
+"""Link strengths, neighbour lists, total link weights to adjacent clusters; components."""
 
 import numpy as np
 
@@ -76,7 +76,7 @@ def neighbours(edges, edge_weights, starts, ends, weights, position):
 
 @subkernel
 def add_links(links, v, labels, own, link_sums, adjacent, n_adjacent):
-    """Add the links from vertex v into clusters other than ``own`` to ``link_sums``.
+    """Add the weights of links from vertex v into clusters other than ``own`` to ``link_sums``.
 
     ``adjacent`` lists these clusters, and ``link_sums`` is negative for all others. Returns their
     number.
@@ -94,7 +94,7 @@ def add_links(links, v, labels, own, link_sums, adjacent, n_adjacent):
 
 @subkernel
 def best_linked(adjacent, n_adjacent, link_sums, cluster_weights, own, high):
-    """Return the adjacent cluster with the largest sum of links, or -1 if there is none.
+    """Return the adjacent cluster with the largest total link weight, or -1 if there is none.
 
     Clusters whose weight would exceed ``high`` with ``own`` come last, the lightest of them first.
     """

@@ -1,4 +1,4 @@
-"""Clusters split into connected parts."""
+"""Splitting of clusters into connected parts."""
 
 import numpy as np
 

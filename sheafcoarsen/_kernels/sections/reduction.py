@@ -109,7 +109,7 @@ def orthonormalize(z, n, k, workspace):
 
 @subkernel
 def factor_with_pivots(a, f, c, keep, lapack):
-    """Factor L_a by Cholesky with complete pivoting down to pivots of keep^2; return the rank."""
+    """Factor L_a by pivoted Cholesky down to pivots of keep^2; return the rank."""
     n, matrix = c.dims[a], lapack.a
     assemble(a, f, c, 1.0, lapack.map, matrix)
     largest = 0.0
@@ -124,7 +124,7 @@ def factor_with_pivots(a, f, c, keep, lapack):
 
 @kernel
 def count_kept(lo, hi, f, c, keep, lapack, kept):
-    """Write how many coordinates of clusters lo .. hi are not eliminated."""
+    """Write the number of retained coordinates of each cluster in lo .. hi."""
     for a in range(lo, hi):
         n = c.dims[a]
         kept[a] = n - factor_with_pivots(a, f, c, keep, lapack) if n > 0 else 0
