@@ -32,24 +32,18 @@ def spectrum(A):
     return np.linalg.eigvalsh(dense(A))
 
 
-# ---------------------------------------------------------------- networkx
-
-
 @given(multigraphs(min_vertices=1, min_edges=2), st.integers(0, 3), st.booleans())
 def test_laplacian_of_the_constant_sheaf_is_that_of_networkx(G, d, weighted):
     """Use weighted multigraphs with loops and parallel edges, in the node order of the graph."""
-    weight = "weight" if weighted else None
-    exact = nx.laplacian_matrix(G, nodelist=list(G.nodes), weight=weight).toarray().astype(float)
-    F = sc.CellularSheaf.constant(G, d, weight=weight)
+    what = {"nodelist": list(G.nodes), "weight": "weight" if weighted else None}
+    exact = nx.laplacian_matrix(G, **what).toarray().astype(float)
+    F = sc.CellularSheaf.constant(G, d, weight=what["weight"])
     assert F.vertex_labels == tuple(G.nodes)
     assert F.vertex_dims.tolist() == [d] * len(G)
     assert F.edge_dims.tolist() == [d] * G.number_of_edges()
-    assert_residual(sc.laplacian(F) - np.kron(exact, np.eye(d)), exact, n=len(exact) * d)
-    adjacency = scipy.sparse.csr_array(
-        nx.adjacency_matrix(G, nodelist=list(G.nodes), weight=weight).astype(float)
-    )
-    F = sc.CellularSheaf.constant(adjacency, d)
-    assert_residual(sc.laplacian(F) - np.kron(exact, np.eye(d)), exact, n=len(exact) * d)
+    adjacency = scipy.sparse.csr_array(nx.adjacency_matrix(G, **what).astype(float))
+    for each in (F, sc.CellularSheaf.constant(adjacency, d)):
+        assert_residual(sc.laplacian(each) - np.kron(exact, np.eye(d)), exact, n=len(exact) * d)
 
 
 @given(multigraphs(min_vertices=1, min_edges=2), st.integers(1, 3))
@@ -74,26 +68,18 @@ def test_an_assignment_as_basis_gives_the_scalar_galerkin_operator(G, K, seed):
         assert_residual(dense(found) - exact, S, S, L, n=len(G))
 
 
-# ---------------------------------------------------------------- Kronecker products
-
-
-def unit(n, i, j):
-    return scipy.sparse.coo_array(([1.0], ([i], [j])), shape=(n, n))
-
-
 def kronecker_laplacian(n, edges, weights, transports):
     """Return degrees (x) I minus w E_uv (x) U and its conjugate transpose for every edge.
 
     A loop counts twice in the degree.
     """
     d = transports.shape[1]
-    L = scipy.sparse.csr_array((n * d, n * d), dtype=np.result_type(transports.dtype, float))
+    L = np.zeros((n * d, n * d), np.result_type(transports.dtype, float))
     for (u, v), w, U in zip(edges.tolist(), weights, transports.astype(L.dtype), strict=True):
-        L = L + w * scipy.sparse.kron(unit(n, u, u) + unit(n, v, v), scipy.sparse.eye_array(d))
-        L = L - w * (
-            scipy.sparse.kron(unit(n, u, v), U) + scipy.sparse.kron(unit(n, v, u), U.conj().T)
-        )
-    return scipy.sparse.csr_array(L)
+        E = np.outer(np.eye(n)[u], np.eye(n)[v])
+        L += w * np.kron(np.diag(np.eye(n)[u] + np.eye(n)[v]), np.eye(d))
+        L -= w * (np.kron(E, U) + np.kron(E.T, U.conj().T))
+    return L
 
 
 @st.composite
@@ -103,13 +89,10 @@ def connections(draw):
     Transports are Haar random orthogonal or unitary matrices, not their own inverse for d > 1.
     """
     n, edges = draw(graphs(min_vertices=2, min_edges=3))
-    d = draw(st.integers(1, 4))
-    dtype = np.dtype(draw(st.sampled_from(DTYPES)))
+    d, dtype = draw(st.integers(1, 4)), np.dtype(draw(st.sampled_from(DTYPES)))
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
-    X = rng.standard_normal((len(edges), d, d))
-    if dtype.kind == "c":
-        X = X + 1j * rng.standard_normal(X.shape)
-    transports = np.linalg.qr(X)[0] if len(edges) else X
+    X = rng.standard_normal((len(edges), d, 2 * d)).view(complex)
+    transports = np.linalg.qr(X if dtype.kind == "c" else X.real)[0]
     return n, edges, rng.choice([0.25, 1.0, 3.0], size=len(edges)), transports.astype(dtype)
 
 
@@ -121,23 +104,21 @@ def connection_size(n, edges, weights, transports):
 
 @given(connections())
 def test_laplacian_of_a_connection_is_a_sum_of_kronecker_products(case):
-    """Graphs have loops, parallel edges and both orientations."""
     n, edges, weights, U = case
     weights = weights.astype(U.real.dtype)
     exact = kronecker_laplacian(n, edges, weights, U)
     F = sc.CellularSheaf.connection(edges, U, weight=weights, n_vertices=n)
     assert F.dtype == U.dtype
     what, scale = {"n": exact.shape[0], "eps": eps_of(U.dtype)}, connection_size(*case)
-    assert_residual(dense(sc.laplacian(F)) - exact, scale, **what)
+    for L in (sc.laplacian(F), sc.laplacian(F, format="bsr")):
+        assert_residual(dense(L) - exact, scale, **what)
     x = np.eye(F.dim_c0, dtype=F.dtype)
     assert_residual(sc.laplacian_operator(F) @ x - exact, scale, sqrt(len(x)), **what)
-    assert_residual(dense(sc.laplacian(F, format="bsr")) - exact, scale, **what)
     delta = dense(sc.coboundary(F))  # row block e: sqrt(w) (I at the tail, -U at the head)
-    ends = [np.eye(n)[edges[:, end]] for end in (0, 1)]
-    roots = np.sqrt(weights)[:, None]
-    by_hand = np.kron(roots * ends[0], np.eye(U.shape[1])).astype(delta.dtype)
-    for e in range(len(edges)):
-        by_hand[e * U.shape[1] : (e + 1) * U.shape[1]] -= np.kron(roots[e] * ends[1][e], U[e])
+    tails, heads = (np.sqrt(weights)[:, None] * np.eye(n)[edges[:, end]] for end in (0, 1))
+    by_hand = np.kron(tails, np.eye(U.shape[1])).astype(delta.dtype)
+    for e, rows in enumerate(by_hand.reshape(len(edges), U.shape[1], -1)):
+        rows -= np.kron(heads[e], U[e])
     assert_residual(delta - by_hand, np.sqrt(scale), **what)
 
 
@@ -152,47 +133,38 @@ def test_networkx_edges_are_oriented_as_listed_by_the_graph():
     np.testing.assert_array_equal(sc.laplacian(F).toarray(), exact)
 
 
-# ---------------------------------------------------------------- signed graphs
-
-
 @given(graphs(min_vertices=1, min_edges=3), st.data())
 def test_laplacian_of_a_signed_sheaf_is_degree_minus_signed_adjacency(graph, data):
     """A loop counts twice in D and in A: it adds 4 w to the diagonal if negative, else 0."""
     n, edges = graph
-    m = len(edges)
-    signs = np.array(data.draw(st.lists(st.sampled_from([1, -1]), min_size=m, max_size=m)))
-    weights = np.array(
-        data.draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, 3.0]), min_size=m, max_size=m))
+    signs, weights = (
+        np.array(data.draw(st.lists(st.sampled_from(of), min_size=len(edges), max_size=len(edges))))
+        for of in ([1, -1], [0.0, 0.5, 1.0, 3.0])
     )
-    D, A = np.zeros((n, n)), np.zeros((n, n))
-    for (u, v), s, w in zip(edges, signs, weights, strict=True):
-        D[u, u] += w
-        D[v, v] += w
-        A[u, v] += s * w
-        A[v, u] += s * w
-    G = nx.MultiGraph()
+    D, A, G = np.zeros((n, n)), np.zeros((n, n)), nx.MultiGraph()
     G.add_nodes_from(range(n))
     for (u, v), s, w in zip(edges.tolist(), signs.tolist(), weights.tolist(), strict=True):
+        for a, b in ((u, v), (v, u)):
+            D[a, a] += w
+            A[a, b] += s * w
         G.add_edge(u, v, s=s, w=w, sign=s, weight=w)
-    for F in (
-        sc.CellularSheaf.signed(edges, signs, weights, n_vertices=n),
-        sc.CellularSheaf.signed(G),
-        sc.CellularSheaf.signed(G, "s", "w"),
-        sc.CellularSheaf.signed(G, sign=[s for *_, s in G.edges(data="sign")]),
-    ):
+    signed, listed = sc.CellularSheaf.signed, [s for *_, s in G.edges(data="sign")]
+    by_arrays = signed(edges, signs, weights, n_vertices=n)
+    for F in (by_arrays, signed(G), signed(G, "s", "w"), signed(G, sign=listed)):
         assert_residual(sc.laplacian(F) - (D - A), D, n=n)
         assert (F.tail_data >= 0).all()
 
 
 def test_signed_graphs_have_a_section_only_if_balanced():
     """Entries of the adjacency matrix have a sign and a weight."""
-    A = np.array([[0, 2, -3], [2, 0, 1], [-3, 1, 0]], float)
-    L = sc.laplacian(sc.CellularSheaf.signed(scipy.sparse.csr_array(A))).toarray()
-    assert_residual(L - (np.diag(np.abs(A).sum(axis=1)) - A), A, n=3)
-    assert np.linalg.eigvalsh(L)[0] > 0.1
-    A[1, 2] = A[2, 1] = -1  # two negative edges: balanced
-    L = sc.laplacian(sc.CellularSheaf.signed(scipy.sparse.csr_array(A))).toarray()
-    assert_residual(L @ np.array([1.0, 1.0, -1.0]), A, n=3)
+    for entry, section in ((1, []), (-1, [1.0, 1.0, -1.0])):  # two negative edges: balanced
+        A = np.array([[0, 2, -3], [2, 0, entry], [-3, entry, 0]], float)
+        L = sc.laplacian(sc.CellularSheaf.signed(scipy.sparse.csr_array(A))).toarray()
+        assert_residual(L - (np.diag(np.abs(A).sum(axis=1)) - A), A, n=3)
+        if section:
+            assert_residual(L @ section, A, n=3)
+        else:
+            assert np.linalg.eigvalsh(L)[0] > 0.1
 
 
 # ---------------------------------------------------------------- closed forms
@@ -226,34 +198,28 @@ CLOSED_FORMS = {
 @pytest.mark.parametrize(("d", "dtype"), [(3, np.float64), (1, np.float32)])
 @pytest.mark.parametrize("name", CLOSED_FORMS)
 def test_spectra_of_known_graphs_match_closed_forms(name, d, dtype):
-    """The spectra of `laplacian` and of the modes of one cluster are compared."""
     G, values = CLOSED_FORMS[name]
     F = sc.CellularSheaf.constant(G, d)
     F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
-    exact = np.sort(np.repeat(values, d))
-    top = max(exact[-1], 1.0)
-    what = {"n": F.dim_c0, "eps": eps_of(dtype)}
+    exact, n, r = np.sort(np.repeat(values, d)), F.dim_c0, F.dim_c0 // 2
+    top, what = max(exact[-1], 1.0), {"n": n, "eps": eps_of(dtype)}
     assert_residual(spectrum(sc.laplacian(F)) - exact, top, **what)
-    P = sc.Partition([0] * len(G))
+    P, whole = sc.Partition([0] * len(G)), sc.ranks.fixed(max(r, 1)).whole_multiplets()
     for operator in ("internal", "principal"):
-        M = sc.local_modes(F, P, F.dim_c0, operator)
+        M = sc.local_modes(F, P, n, operator)
         assert_residual(M.eigenvalues(0) - exact, top, **what)
-        r = len(G) * d // 2
-        M = sc.local_modes(F, P, r, operator)
         if r:
+            M = sc.local_modes(F, P, r, operator)
             assert_residual(M.next_eigenvalues[0] - exact[r], top, **what)
             assert M.tied[0] == bool(exact[r] - exact[r - 1] < 1e-6)
-        whole = sc.local_modes(F, P, sc.ranks.fixed(max(r, 1)).whole_multiplets(), operator).ranks[
-            0
-        ]
-        assert whole == int((exact <= exact[max(r, 1) - 1] + 1e-4).sum())
+        end = int((exact <= exact[max(r, 1) - 1] + 1e-4).sum())
+        assert sc.local_modes(F, P, whole, operator).ranks.tolist() == [end]
     components = nx.number_connected_components(G)
     assert sc.local_modes(F, P, sc.ranks.kernel()).ranks[0] == components * d
     if dtype is np.float64 and len(G) > 1:
         half = sc.Partition(np.arange(len(G)) * 2 // len(G))
-        nu = spectrum(sc.laplacian(sc.coarsen(F, half, sc.ranks.fixed(F.dim_c0)).sheaf))
-        # no mode is discarded, so the coarse sheaf has the whole spectrum
-        assert_residual(nu - exact, top, n=F.dim_c0)
+        nu = spectrum(sc.laplacian(sc.coarsen(F, half, sc.ranks.fixed(n)).sheaf))
+        assert_residual(nu - exact, top, n=n)  # no mode is discarded
 
 
 @pytest.mark.parametrize(
@@ -265,17 +231,14 @@ def test_spectra_of_known_graphs_match_closed_forms(name, d, dtype):
 )
 def test_spectrum_of_a_cycle_with_holonomy_matches_its_closed_form(n, theta):
     """Eigenvalues 2 - 2 cos((2 pi k + theta) / n) are double for rotations, simple for phases."""
-    F = sc.gallery.cycle(n, theta)
-    exact = np.sort(np.repeat(cycle(n, theta), 2))
     one = sc.Partition([0] * n)
-    assert_residual(spectrum(sc.laplacian(F)) - exact, 4.0, n=2 * n)
-    assert_residual(sc.local_modes(F, one, 2 * n).eigenvalues(0) - exact, 4.0, n=2 * n)
-    assert sc.local_modes(F, one, sc.ranks.kernel()).ranks[0] == (2 if theta == 0 else 0)
-    phase = sc.gallery.cycle(n, [[np.exp(1j * theta)]])
-    assert_residual(spectrum(sc.laplacian(phase)) - np.sort(cycle(n, theta)), 4.0, n=n)
-    assert_residual(
-        sc.local_modes(phase, one, n).eigenvalues(0) - np.sort(cycle(n, theta)), 4.0, n=n
-    )
+    for copies, holonomy in ((2, theta), (1, [[np.exp(1j * theta)]])):
+        F, exact = sc.gallery.cycle(n, holonomy), np.sort(np.repeat(cycle(n, theta), copies))
+        modes = sc.local_modes(F, one, copies * n).eigenvalues(0)
+        for values in (spectrum(sc.laplacian(F)), modes):
+            assert_residual(values - exact, 4.0, n=copies * n)
+        kernel = sc.local_modes(F, one, sc.ranks.kernel()).ranks[0]
+        assert kernel == (copies if theta == 0 else 0)
 
 
 def test_exact_coarsening_of_a_cycle_keeps_the_holonomy():
@@ -291,7 +254,6 @@ def test_exact_coarsening_of_a_cycle_keeps_the_holonomy():
 
 
 def test_coarsening_a_path_matches_hand_computation():
-    """Eight vertices form pairs with both modes."""
     F = sc.CellularSheaf.constant(nx.path_graph(8))
     C = sc.coarsen(F, sc.Partition([0, 0, 1, 1, 2, 2, 3, 3]), 2)
     h = 0.7071067811865476
@@ -299,12 +261,10 @@ def test_coarsening_a_path_matches_hand_computation():
         assert_residual(C.modes.eigenvalues(a) - [0, 2], 2.0, n=2)
         assert_residual(C.modes.basis(a) - [[h, h], [h, -h]], n=2)
     assert C.sheaf.edges.tolist() == [[0, 1], [1, 2], [2, 3], [0, 0], [1, 1], [2, 2], [3, 3]]
-    for e in range(3):
-        assert_residual(C.sheaf.tail_map(e) - [[h, -h]], n=2)
-        assert_residual(C.sheaf.head_map(e) - [[h, h]], n=2)
-    for e in range(3, 7):
-        assert_residual(C.sheaf.tail_map(e) - [[0, h]], n=2)
-        assert_residual(C.sheaf.head_map(e) - [[0, -h]], n=2)
+    crossing, loop = ([[h, -h]], [[h, h]]), ([[0, h]], [[0, -h]])
+    for e, (tail, head) in enumerate([crossing] * 3 + [loop] * 4):
+        assert_residual(C.sheaf.tail_map(e) - tail, n=2)
+        assert_residual(C.sheaf.head_map(e) - head, n=2)
     exact = [
         [0.5, -0.5, -0.5, -0.5, 0, 0, 0, 0],
         [-0.5, 2.5, 0.5, 0.5, 0, 0, 0, 0],
@@ -315,8 +275,8 @@ def test_coarsening_a_path_matches_hand_computation():
         [0, 0, 0, 0, -0.5, 0.5, 0.5, 0.5],
         [0, 0, 0, 0, -0.5, 0.5, 0.5, 2.5],
     ]
-    assert_residual(sc.laplacian(C.sheaf) - np.array(exact), 4.0, n=8)
-    assert_residual(C.galerkin() - np.array(exact), 4.0, n=8)
+    for L in (sc.laplacian(C.sheaf), C.galerkin()):
+        assert_residual(L - np.array(exact), 4.0, n=8)
 
 
 def test_ledger_of_a_path_matches_hand_computation():
@@ -325,31 +285,26 @@ def test_ledger_of_a_path_matches_hand_computation():
     x_ret = (1/2, 1/2, 9/2, 9/2), x_disc = (-1/2, 1/2, -3/2, 3/2), and 14 = 10 + 16 - 16 + 4.
     """
     x = np.array([0.0, 1, 3, 6])
-    C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(4)), sc.Partition([0, 0, 1, 1]), 1)
-    E = sc.energy_ledger(C, x)
-    lines = [
-        (E.retained_internal, [0, 0]),
-        (E.discarded_internal, [1, 9]),
-        (E.internal_coupling, [0, 0]),
-        (E.discarded_norm2, [0.5, 4.5]),
-        (E.truncation_bound, [0.5, 4.5]),
-        (E.retained_crossing, 16),
-        (E.crossing_coupling, -16),
-        (E.discarded_crossing, 4),
-        (E.fine_energy, 14),
-        (E.galerkin_energy, 16),
-        (E.realization_loss, 0),
-        (E.truncation_loss, 10),
-    ]
-    for found, exact in lines:
-        assert_residual(found - np.array(exact, float), 4.0, x, x, n=4)
-    flipped = sc.CellularSheaf.constant([[1, 0], [2, 1], [2, 3]])
-    E = sc.energy_ledger(sc.coarsen(flipped, sc.Partition([1, 1, 0, 0]), 1), x)
-    assert_residual(E.discarded_internal - np.array([9.0, 1]), 4.0, x, x, n=4)
-    assert_residual(E.crossing_coupling + 16, 4.0, x, x, n=4)
+    forward = [[0, 1], [1, 2], [2, 3]], [0, 0, 1, 1], slice(None)
+    flipped = [[1, 0], [2, 1], [2, 3]], [1, 1, 0, 0], slice(None, None, -1)
+    for edges, labels, order in (forward, flipped):
+        C = sc.coarsen(sc.CellularSheaf.constant(edges), sc.Partition(labels), 1)
+        E = sc.energy_ledger(C, x)
+        per_cluster = {
+            "retained_internal": [0, 0],
+            "discarded_internal": [1, 9],
+            "internal_coupling": [0, 0],
+            "discarded_norm2": [0.5, 4.5],
+            "truncation_bound": [0.5, 4.5],
+        }
+        totals = {"retained_crossing": 16, "crossing_coupling": -16, "discarded_crossing": 4}
+        totals |= {"fine_energy": 14, "galerkin_energy": 16}
+        totals |= {"realization_loss": 0, "truncation_loss": 10}
+        exact = {name: np.array(line)[order] for name, line in per_cluster.items()} | totals
+        for name, line in exact.items():
+            assert_residual(getattr(E, name) - line, 4.0, x, x, n=4)
 
 
-SCALES = (1.0, 1e-100, 1e100)
 DOUBLE = (np.float64, np.complex128)
 
 
@@ -383,7 +338,7 @@ def quietly(function, *args, **options):
 
 
 @settings(max_examples=60)
-@given(answered(scales=SCALES, dtypes=DOUBLE), st.data())
+@given(answered(dtypes=DOUBLE), st.data())
 def test_no_eigenpair_is_missed_for_any_k(F, data):
     assume(F.dim_c0)
     L, unit = dense_laplacian(F)
@@ -410,32 +365,24 @@ def test_no_eigenpair_is_missed_for_any_k(F, data):
 def test_eigenmodes_for_any_vertex_masses_match_a_dense_solver(F, seed):
     assume(F.dim_c0)
     mass = np.random.default_rng(seed).uniform(1e-3, 10.0, F.n_vertices)
-    L, unit = dense_laplacian(F, mass)
-    values = np.linalg.eigvalsh(L)
-    k = min(3, F.dim_c0)
+    scaled, unit = dense_laplacian(F, mass)
+    values, k = np.linalg.eigvalsh(scaled), min(3, F.dim_c0)
     E = quietly(sc.eigenmodes, F, k, mass=mass, method="multilevel")
     assert np.abs(E.values / unit**2 - values[:k]).max() <= 1e-7 * (values[-1] or 1)
-    M = np.repeat(mass, F.vertex_dims)[:, None]
+    M, L = np.repeat(mass, F.vertex_dims)[:, None], reference.laplacian(F)
     assert size(E.vectors.conj().T @ (M * E.vectors) - np.eye(k)) <= 1e-9
-    residuals = np.linalg.norm(
-        reference.laplacian(F) @ E.vectors - M * E.vectors * E.values, axis=0
-    )
-    norm = float(np.abs(reference.laplacian(F)).sum(axis=1).max(initial=0.0))
+    residuals = np.linalg.norm(L @ E.vectors - M * E.vectors * E.values, axis=0)
+    norm = float(np.abs(L).sum(axis=1).max(initial=0.0))
     assert (E.residuals <= 1e-8).all()
-    error = E.residuals * norm - residuals
-    assert_residual(error, reference.laplacian(F), E.vectors, n=F.dim_c0, eps=eps_of(F))
+    assert_residual(E.residuals * norm - residuals, L, E.vectors, n=F.dim_c0, eps=eps_of(F))
 
 
 @settings(max_examples=60)
-@given(answered(), st.sampled_from(["direct", "multigrid", "jacobi"]), st.data())
+@given(answered(dtypes=DOUBLE), st.sampled_from(["direct", "multigrid", "jacobi"]), st.data())
 def test_solutions_satisfy_their_equations_and_are_linear(F, method, data):
     assume(F.dim_c0)
-    F = F.with_maps(
-        *(maps.astype(np.result_type(maps, np.float64)) for maps in (F.tail_data, F.head_data))
-    )
     L, unit = dense_laplacian(F)
-    seed = data.draw(st.integers(0, 99), label="seed")
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(data.draw(st.integers(0, 99), label="seed"))
     shift = data.draw(st.sampled_from([0.0, 0.1]), label="shift")
     A = L + shift * np.eye(len(L))
     values = np.linalg.eigvalsh(A)
@@ -451,7 +398,7 @@ def test_solutions_satisfy_their_equations_and_are_linear(F, method, data):
     assert size(x - wanted) <= 1e-5 * max(size(wanted), 1e-300)
 
 
-@given(answered(scales=SCALES, dtypes=DOUBLE), st.integers(0, 99))
+@given(answered(dtypes=DOUBLE), st.integers(0, 99))
 def test_least_squares_fits_match_a_dense_solver(F, seed):
     assume(F.dim_c0 and F.dim_c1)
     delta = reference.coboundary(F)

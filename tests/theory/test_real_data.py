@@ -9,7 +9,7 @@ import pytest
 import scipy.sparse.linalg
 
 import sheafcoarsen as sc
-from tests.support.helpers import assert_closes, assert_residual, eps_of, size
+from tests.support.helpers import assert_closes, assert_residual, assert_verified, eps_of, size
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -44,23 +44,15 @@ def test_coarsening_of_the_ieee8500_feeder_passes_verification(data_folder):
     assert (F.n_vertices, F.n_edges) == (4876, 3698)
     np.testing.assert_array_equal(np.bincount(F.vertex_dims), [0, 1870, 2357, 649])
     np.testing.assert_array_equal(np.bincount(F.edge_dims), [0, 1879, 1180, 639])
-    P = sc.select(F, 1500)
+    P, eps = sc.select(F, 1500), eps_of(F.dtype)
     for operator in ("internal", "principal"):
         C = sc.coarsen(F, P, 2, local_operator=operator)
-        V = sc.verify(C)
-        assert V.passed, str(V)
+        assert_verified(C)
         E = sc.energy_ledger(C, voltages)  # a complex cochain on a real sheaf
-        bound = size(sc.coboundary(F).data) * size(voltages)
+        bound, n = size(sc.coboundary(F).data) * size(voltages), int(C.clusters.dims.max())
         assert 0 < E.fine_energy <= bound**2
-        assert_closes(
-            list(E.lines.values()),
-            E.fine_energy,
-            bound,
-            n=int(C.clusters.dims.max()),
-            eps=eps_of(F.dtype),
-        )
-    deeper = sc.coarsen(C.sheaf, sc.select(C.sheaf, 1300), 3)
-    assert sc.verify(deeper).passed
+        assert_closes(list(E.lines.values()), E.fine_energy, bound, n=n, eps=eps)
+    assert_verified(sc.coarsen(C.sheaf, sc.select(C.sheaf, 1300), 3))
 
 
 @pytest.mark.real_data
@@ -75,10 +67,8 @@ def test_poses_have_much_less_energy_than_with_transposed_transports(data_folder
             if words and words[0] == "VERTEX_SE2":
                 angles[int(words[1])] = float(words[4])
     theta = np.array([angles[v] for v in F.vertex_labels])
-    # x_v = R_v^T c is a section where z_ij = R_i^T R_j: x_i - R_ij x_j = R_i^T c - R_i^T R_j R_j^T
-    # c = 0
-    x = np.stack([np.cos(theta), -np.sin(theta)], axis=1).reshape(-1)
-    y = np.stack([np.cos(theta), np.sin(theta)], axis=1).reshape(-1)
+    # where z_ij = R_i^T R_j, x_v = R_v^T c is a section: x_i - z_ij x_j = R_i^T (c - R_j R_j^T c)
+    x, y = (np.stack([np.cos(t), -np.sin(t)], axis=1).reshape(-1) for t in (theta, -theta))
     assert sc.energy(F, x) < 0.05 * sc.energy(F, y)
 
 
@@ -88,8 +78,7 @@ def test_levels_of_a_pose_graph_are_exact(data_folder):
     H = sc.coarsen_levels(F, rank=4, min_vertices=99)
     assert [G.n_vertices for G in H.sheaves] == [10000, 1000, 100, 10]
     for C in H:
-        V = sc.verify(C)
-        assert V.passed, str(V)
+        assert_verified(C)
     assert_levels_are_exact(H)
 
 
@@ -102,8 +91,7 @@ def test_levels_of_a_graph_with_hubs_are_exact(data_folder):
     # a compressed edge has at most as many rows as its ends have coordinates
     for C in H:
         assert C.sheaf.edge_dims[: C.n_crossing_edges].max() <= 8
-    V = sc.verify(H[2])  # verifying the other levels takes 15 seconds
-    assert V.passed, str(V)
+    assert_verified(H[2])  # verifying the other levels takes 15 seconds
     assert_levels_are_exact(H)
 
 

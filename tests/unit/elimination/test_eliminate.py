@@ -16,29 +16,25 @@ from tests.support.kernels import JIT_IS_OFF
 from tests.support.strategies import DTYPES
 
 KARATE = CellularSheaf.constant(nx.karate_club_graph())
-KEPT = sc.eliminate(KARATE).sheaf.dim_c0
 
 
 def path(n, dim=1, **options):
     return CellularSheaf.constant(nx.path_graph(n), dim=dim, **options)
 
 
-def test_eliminated_vertices_are_sorted():
-    K = sc.eliminate(path(5), keep=[0])
+def test_keep_and_max_neighbors_select_the_vertices():
+    F = CellularSheaf.constant(nx.relabel_nodes(nx.path_graph(5), {k: f"v{k}" for k in range(5)}))
+    K = sc.eliminate(F, keep=[0])
     assert K.steps.vertices.tolist() == [4, 3, 2, 1]
     assert K.eliminated.tolist() == [1, 2, 3, 4]
-
-
-def test_a_mask_and_indices_select_the_same_vertices():
-    mask = np.zeros(34, bool)
-    mask[[0, 11]] = True
-    assert np.array_equal(sc.eliminate(KARATE, keep=mask).kept, sc.eliminate(KARATE, [11, 0]).kept)
-
-
-def test_max_neighbors_0_and_1_and_2_eliminate_the_expected_vertices():
+    mask = np.arange(5) % 2 == 1
+    for keep in (mask, [3, 1]):
+        assert sc.eliminate(F, keep).sheaf.vertex_labels == ("v1", "v3")
     F = CellularSheaf.constant([[0, 1], [1, 2], [2, 0], [2, 3]], n_vertices=5)
     kept = [sc.eliminate(F, max_neighbors=k).kept.tolist() for k in (0, 1, 2)]
     assert kept == [[0, 1, 2, 3], [0, 1, 2], []]
+    complete = CellularSheaf.constant(nx.complete_graph(5))  # no memory for so many neighbours
+    assert sc.eliminate(complete, keep=[0], max_neighbors=10**15).sheaf.n_vertices == 1
 
 
 def test_all_vertices_may_be_eliminated():
@@ -48,6 +44,10 @@ def test_all_vertices_may_be_eliminated():
     assert K.prolongation.shape == (18, 0)
     assert K.reduce(np.ones((18, 2))).shape == (0, 2)
     assert sc.eliminate(CellularSheaf.constant([], n_vertices=0)).kept.size == 0
+    for keep in (None, [0, 4]):  # and cochains may have no columns
+        K = sc.eliminate(path(9), keep=keep)
+        assert K.extend(np.zeros((K.sheaf.dim_c0, 0))).shape == (9, 0)
+        assert K.reduce(np.zeros((9, 0))).shape == (K.sheaf.dim_c0, 0)
 
 
 def test_edges_that_no_elimination_changed_keep_their_maps_up_to_orientation():
@@ -57,18 +57,6 @@ def test_edges_that_no_elimination_changed_keep_their_maps_up_to_orientation():
     )
     assert sc.eliminate(F).sheaf.equals(F)
     assert sc.eliminate(turned).sheaf.equals(F.with_maps(-F.tail_data, -F.head_data))
-
-
-@pytest.mark.parametrize("keep", [None, [0, 4]])
-def test_cochains_without_columns_are_accepted(keep):
-    K = sc.eliminate(path(9), keep=keep)
-    assert K.extend(np.zeros((K.sheaf.dim_c0, 0))).shape == (9, 0)
-    assert K.reduce(np.zeros((9, 0))).shape == (K.sheaf.dim_c0, 0)
-
-
-def test_kept_vertices_keep_their_names():
-    F = CellularSheaf.constant(nx.relabel_nodes(nx.path_graph(4), {k: f"v{k}" for k in range(4)}))
-    assert sc.eliminate(F, keep=[1, 3]).sheaf.vertex_labels == ("v1", "v3")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -106,11 +94,10 @@ def test_refresh_gives_identical_results(most):
     flat = np.tile(np.eye(2), (F.n_edges, 1, 1))
     maps = [(turns, F.head_data), (flat, flat), (flat, -flat), (F.tail_data, F.head_data)]
     K = sc.eliminate(F, keep=[5], max_neighbors=most)
-    for tail, head in maps:
-        G = F.with_maps(tail, head)
+    for G in (F.with_maps(*each) for each in maps):
+        fresh = sc.eliminate(G, keep=K.kept, max_neighbors=most)
         for R in (K.refresh(G), K.refresh(G), K.refresh(F).refresh(G)):
             assert R.max_neighbors == most
-            fresh = sc.eliminate(G, keep=K.kept, max_neighbors=most)
             assert np.array_equal(R.kept, fresh.kept)
             assert R.sheaf.equals(fresh.sheaf)
             for one, other in zip(R.steps, fresh.steps, strict=True):
@@ -119,10 +106,9 @@ def test_refresh_gives_identical_results(most):
 
 def test_vertices_kept_by_a_refresh_stay_kept():
     """A loop with holonomy keeps the hub of a star, also in later refreshes."""
-    edges = [[0, 0], [0, 1], [0, 2], [0, 3]]
-    F = CellularSheaf.constant(edges, 3)
-    turned = F.tail_data.reshape(-1, 3, 3).copy()
-    turned[0] = [[0, -1, 0], [1, 0, 0], [0, 0, 1]]
+    F = CellularSheaf.constant([[0, 0], [0, 1], [0, 2], [0, 3]], 3)
+    turned = F.tail_data.copy()
+    turned[:9] = [0, -1, 0, 1, 0, 0, 0, 0, 1]
     K = sc.eliminate(F, keep=[1, 2, 3], max_neighbors=3)
     R = K.refresh(F.with_maps(turned, F.head_data))
     assert K.kept.tolist() == [1, 2, 3]
@@ -141,32 +127,27 @@ def test_an_elimination_is_immutable_and_can_be_constructed_from_its_parts():
         K.kept = None
 
 
-@pytest.mark.parametrize(
-    ("call", "arguments", "message"),
-    [
-        ("extend", [np.zeros(34)], f"dim_c0 = {KEPT} of the reduced sheaf"),
-        ("reduce", [np.zeros(KEPT)], "dim_c0 = 34 of the fine sheaf"),
-        (
-            "extend",
-            [np.zeros((KEPT, 2)), np.zeros((34, 3))],
-            "`b` must have as many columns as `z`",
-        ),
-    ],
-)
-def test_cochains_of_another_shape_raise(call, arguments, message):
+def test_cochains_of_another_shape_raise():
     K = sc.eliminate(KARATE)
-    with raises(f"ValueError: {message}"):
-        getattr(K, call)(*arguments)
+    n = K.sheaf.dim_c0
+    for call, shapes, message in (
+        (K.extend, [34], f"dim_c0 = {n} of the reduced sheaf"),
+        (K.reduce, [n], "dim_c0 = 34 of the fine sheaf"),
+        (K.extend, [(n, 2), (34, 3)], "`b` must have as many columns as `z`"),
+    ):
+        with raises(f"ValueError: {message}"):
+            call(*map(np.zeros, shapes))
 
 
 def test_growth_is_large_if_maps_expand():
-    n, one = 40, np.ones((39, 1, 1))
-    edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
-    assert sc.eliminate(path(n), keep=[0]).growth <= n
+    n, one = 40, np.ones((39, 1))
     # x_v = x_u / 2 halves right-hand sides at every step; reversed edges double them
-    halves = sc.eliminate(CellularSheaf(edges, one, 2 * one), keep=[0])
-    doubles = sc.eliminate(CellularSheaf(edges, 2 * one, one), keep=[0])
-    assert halves.growth <= 2 < 2.0 ** (n - 3) < doubles.growth < 2.0**n
+    halves, doubles = (
+        sc.eliminate(CellularSheaf.diagonal(nx.path_graph(n), *maps), keep=[0]).growth
+        for maps in ((one, 2 * one), (2 * one, one))
+    )
+    assert halves <= 2 < 2.0 ** (n - 3) < doubles < 2.0**n
+    assert sc.eliminate(path(n), keep=[0]).growth <= n
     assert sc.eliminate(KARATE, keep=np.arange(34)).growth == 1
 
 
@@ -185,93 +166,57 @@ def test_solvers_do_not_eliminate_if_maps_expand():
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_elimination_preserves_the_resistance_of_a_long_chain():
+def test_long_chains_are_eliminated_accurately():
     n = 100_000
     K = sc.eliminate(path(n), keep=[0, n - 1])
     L = sc.laplacian(K.sheaf).toarray() * (n - 1)
-    assert np.abs(L - [[1, -1], [-1, 1]]).max() < 1e-9
-    x = K.extend([0.0, 1.0])
-    assert np.abs(x - np.linspace(0, 1, n)).max() < 1e-9
-
-
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_maps_that_grow_and_decay_along_a_chain_are_eliminated_accurately():
+    assert np.abs(L - [[1, -1], [-1, 1]]).max() < 1e-9  # the resistance of the chain
+    assert np.abs(K.extend([0.0, 1.0]) - np.linspace(0, 1, n)).max() < 1e-9
     n = 3000  # maps grow by 2^3000 in total, which overflows
-    edges = np.stack([np.arange(n - 1), np.arange(1, n)], axis=1)
-    F = CellularSheaf(edges, np.ones((n - 1, 1, 1)), np.full((n - 1, 1, 1), 2.0))
-    K = sc.eliminate(F, keep=[0, n - 1])
-    L = sc.laplacian(K.sheaf).toarray()
+    F = CellularSheaf.diagonal(nx.path_graph(n), np.ones((n - 1, 1)), np.full((n - 1, 1), 2.0))
+    L = sc.laplacian(sc.eliminate(F, keep=[0, n - 1]).sheaf).toarray()
     assert np.isfinite(L).all()
     assert abs(L[0, 0]) < 1e-300
     assert abs(L[1, 1] - 3.0) < 1e-12  # only the far end contributes energy
 
 
-def test_a_huge_number_of_neighbors_takes_no_memory():
-    F = CellularSheaf.constant(nx.complete_graph(5))
-    assert sc.eliminate(F, keep=[0], max_neighbors=10**15).sheaf.n_vertices == 1
-
-
-# ---------------------------------------------------------------- counts
-
-
 def test_counts_before_and_after_an_elimination():
     F = CellularSheaf.constant([[0, 1], [1, 2], [2, 3], [3, 0], [2, 4], [0, 0]], n_vertices=6)
     K = sc.eliminate(F, keep=[0, 2])
-    S = K.sizes
+    S, nnz = K.sizes, sc.laplacian(F).nnz
     assert (S.vertices, S.edges, S.loops, S.dim_c0) == ((6, 2), (6, 1), (1, 0), (6, 2))
     assert S.by_neighbors == (1, 1, 2)
-    assert S.nonzeros == (sc.laplacian(F).nnz, 4)
-    what = "1 without neighbours, 1 leaf, 2 in chains"
+    assert S.nonzeros == (nnz, 4)
+    eliminated = ["1 without neighbours", "1 leaf", "2 in chains"]
+    what = ", ".join(eliminated)
     wanted = f"6 -> 2 vertices: {what}; dim C^0 6 -> 2, 6 -> 1 edges + 0 loops"
     assert repr(K) == f"Elimination({wanted})"
-    assert "in chains" in K._repr_html_()
-    assert "<caption>Elimination</caption>" in K._repr_html_()
+    for text in ("in chains", "<caption>Elimination</caption>"):
+        assert text in K._repr_html_()
     assert S.rows[:3] == [("vertices", 6, 2), ("edges", 6, 1), ("of them loops", 1, 0)]
-    assert S.rows[3:6] == [
-        ("dim C^0", 6, 2),
-        ("dim C^1", 6, 1),
-        ("nonzeros of L", S.nonzeros[0], 4),
-    ]
-    assert [row[0] for row in S.rows[6:]] == [
-        f"eliminated: {w}" for w in ("1 without neighbours", "1 leaf", "2 in chains")
-    ]
-    wanted = f"4 of 6 vertices eliminated exactly ({what}); dim C^0 6 -> 2"
-    assert S.remark == wanted
+    assert S.rows[3:6] == [("dim C^0", 6, 2), ("dim C^1", 6, 1), ("nonzeros of L", nnz, 4)]
+    assert [row[0] for row in S.rows[6:]] == [f"eliminated: {each}" for each in eliminated]
+    assert S.remark == f"4 of 6 vertices eliminated exactly ({what}); dim C^0 6 -> 2"
 
 
-@pytest.mark.parametrize(
-    ("F", "options", "text"),
-    [
-        (
-            CellularSheaf.constant(nx.complete_graph(4)),
-            {},
-            "4 -> 4 vertices; dim C^0 4 -> 4, 6 -> 6 edges + 0 loops",
-        ),
-        (
-            CellularSheaf.random(nx.star_graph(3), [2, 1, 1, 1], 2, seed=3),
-            {"keep": [0]},
-            "4 -> 1 vertices: 3 leaves; dim C^0 5 -> 2, 3 -> 0 edges + 1 loops",
-        ),
-        (
-            CellularSheaf.constant(nx.star_graph(3)),
-            {"keep": [1, 2, 3], "max_neighbors": 3},
-            "4 -> 3 vertices: 1 with 3 or more neighbours; dim C^0 4 -> 3, 3 -> 3 edges + 0 loops",
-        ),
-        (  # short whatever the numbers of neighbours
-            CellularSheaf.constant(nx.circulant_graph(40, [1, 2, 3])),
-            {"max_neighbors": 20},
-            "40 -> 0 vertices: 1 without neighbours, 1 leaf, 1 in chains, 37 with 3 or more "
-            "neighbours; dim C^0 40 -> 0, 120 -> 0 edges + 0 loops",
-        ),
-    ],
-    ids=["nothing", "leaves", "a hub", "hubs"],
-)
-def test_the_repr_counts_eliminated_vertices_and_remaining_loops(F, options, text):
-    K = sc.eliminate(F, **options)
-    assert repr(K) == f"Elimination({text})"
-    count, what = K.eliminated.size, text.partition(": ")[2].partition(";")[0] or "nothing"
-    remark = f"{count} of {F.n_vertices} vertices eliminated exactly ({what}); dim C^0 "
-    assert K.sizes.remark == f"{remark}{F.dim_c0} -> {K.sheaf.dim_c0}"
+def test_the_repr_counts_eliminated_vertices_and_remaining_loops():
+    constant, star = CellularSheaf.constant, nx.star_graph(3)
+    mixed = CellularSheaf.random(star, [2, 1, 1, 1], 2, seed=3)
+    ring = constant(nx.circulant_graph(40, [1, 2, 3]))
+    leaves, hub = {"keep": [1, 2, 3], "max_neighbors": 3}, "1 with 3 or more neighbours"
+    # short whatever the numbers of neighbours
+    many = "1 without neighbours, 1 leaf, 1 in chains, 37 with 3 or more neighbours"
+    for F, options, left, dim, what, edges in (
+        (constant(nx.complete_graph(4)), {}, 4, 4, "", "6 -> 6 edges + 0 loops"),
+        (mixed, {"keep": [0]}, 1, 2, "3 leaves", "3 -> 0 edges + 1 loops"),
+        (constant(star), leaves, 3, 3, hub, "3 -> 3 edges + 0 loops"),
+        (ring, {"max_neighbors": 20}, 0, 0, many, "120 -> 0 edges + 0 loops"),
+    ):
+        K, n, dims = sc.eliminate(F, **options), F.n_vertices, f"dim C^0 {F.dim_c0} -> {dim}"
+        which = f": {what}" if what else ""
+        assert repr(K) == f"Elimination({n} -> {left} vertices{which}; {dims}, {edges})"
+        count = f"{n - left} of {n} vertices eliminated exactly"
+        assert K.sizes.remark == f"{count} ({what or 'nothing'}); {dims}"
 
 
 def test_dim_of_few_edges_counts_stalks_with_at_most_two_half_edges():
@@ -279,90 +224,68 @@ def test_dim_of_few_edges_counts_stalks_with_at_most_two_half_edges():
     assert dim_of_few_edges(F) == 1 + 4 + 8  # loops do not count as half-edges
 
 
-# ---------------------------------------------------------------- isometries, inconsistent parts
-
 STAR = nx.star_graph(4)
 
 
 def test_the_error_names_the_edge_whose_map_is_not_an_isometry():
     F = CellularSheaf.random(STAR, 2, 2, kind="orthogonal", seed=3)
-    tails = F.tail_data.reshape(4, 2, 2).copy()
-    tails[2] = np.diag([1.0, 2.0])
-    bad = F.with_maps(tails, F.head_data.reshape(4, 2, 2))
-    with pytest.raises(
-        ValueError, match=r"the tail map A of edge 2 \(0 -> 3\).*use `max_neighbors`"
-    ):
+    tails = F.tail_data.copy()
+    tails[8:12] = [1, 0, 0, 2]
+    bad = F.with_maps(tails, F.head_data)
+    with raises("ValueError: the tail map A of edge 2 (0 -> 3)") as caught:
         sc.eliminate(bad, max_neighbors=4)
-    assert sc.eliminate(bad, keep=[1, 2, 3, 4]).sheaf.n_vertices == 5
-    assert sc.eliminate(F, keep=[1, 2, 3, 4], max_neighbors=4).sheaf.n_vertices == 4
-    assert sc.eliminate(F, keep=[1, 2, 3, 4], max_neighbors=3).sheaf.n_vertices == 5
-
-
-def test_head_maps_are_checked_but_loops_are_not():
-    edges = [[0, 1], [1, 1]]
+    assert "use `max_neighbors`" in str(caught.value)
+    for G, most, left in ((bad, 2, 5), (F, 4, 4), (F, 3, 5)):
+        assert sc.eliminate(G, keep=[1, 2, 3, 4], max_neighbors=most).sheaf.n_vertices == left
+    edges = [[0, 1], [1, 1]]  # head maps are checked, but loops are not
     eye, slanted = np.eye(2), np.array([[1.0, 1.0], [0.0, 1.0]])
-    F = CellularSheaf(edges, [eye, slanted], [slanted, eye])
-    with pytest.raises(ValueError, match=r"the head map A of edge 0 \(0 -> 1\)"):
-        sc.eliminate(F, max_neighbors=3)
+    with raises("ValueError: the head map A of edge 0 (0 -> 1)"):
+        sc.eliminate(CellularSheaf(edges, [eye, slanted], [slanted, eye]), max_neighbors=3)
     sc.eliminate(CellularSheaf(edges, [eye, slanted], [eye, eye]), max_neighbors=3)
 
 
-@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-def test_maps_may_have_different_scales(scale):
-    F = CellularSheaf.random(STAR, 3, 3, kind="orthogonal", seed=3)
-    F = F.with_maps(scale * F.tail_data, 7 * scale * F.head_data)
-    K = sc.eliminate(F, keep=[1, 2, 3, 4], max_neighbors=4)
-    assert K.kept.tolist() == [1, 2, 3, 4]
-    assert sc.eliminate(F, max_neighbors=4).kept.size == 0
-
-
-def test_steps_of_another_elimination_raise():
-    K = sc.eliminate(CellularSheaf.constant(nx.path_graph(5)), keep=[0])
-    other = sc.eliminate(CellularSheaf.constant(nx.path_graph(7)), keep=[0])
-    with pytest.raises(ValueError, match="`steps.vertices` must hold vertex indices in 0 .. 4"):
-        dataclasses.replace(K, steps=other.steps)
-    with pytest.raises(TypeError, match="`steps` must be the steps"):
-        dataclasses.replace(K, steps=())
+def test_inconsistent_parts_raise():
+    star, other = CellularSheaf.constant(nx.star_graph(3)), sc.eliminate(path(7), keep=[0]).steps
+    K, twice = (sc.eliminate(star, keep=keep) for keep in ([0], [0, 1]))
+    steps, lists = K.steps, "must be lists of neighbours"
+    assert dataclasses.replace(K, steps=steps._replace()).kept.tolist() == [0]
+    damages = [
+        ({"neighbors": steps.vertices}, "a step refers to a vertex that was eliminated"),
+        *(({"starts": np.array(k)}, lists) for k in ([0, 2, 1, 3], [0, 1, 2, 2], [1, 1, 2, 3])),
+        ({"blocks": steps.blocks[1:]}, "`steps.inverses` must have sizes"),
+        ({"blocks": np.nan * steps.blocks}, "`steps` must be finite"),
+        ({"inverses": np.nan * steps.inverses}, "`steps` must be finite"),
+    ]
+    for whole, parts, error in (
+        *(
+            (K, {"steps": steps._replace(**wrong)}, f"ValueError: {text}")
+            for wrong, text in damages
+        ),
+        (twice, {"kept": twice.kept[::-1]}, "ValueError: kept ones ascending"),
+        (K, {"steps": other}, "ValueError: `steps.vertices` must hold vertex indices in 0 .. 3"),
+        (K, {"steps": ()}, "TypeError: `steps` must be the steps"),
+    ):
+        with raises(error):
+            dataclasses.replace(whole, **parts)
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("dtype", "large", "small", "scale"),
     [
-        ({"kept": lambda K: K.kept[::-1]}, "kept ones ascending"),
-        ({"neighbors": lambda s: s.vertices}, "a step refers to a vertex that was eliminated"),
-        ({"starts": lambda s: [0, 2, 1, 3]}, "must be lists of neighbours"),
-        ({"starts": lambda s: [0, 1, 2, 2]}, "must be lists of neighbours"),
-        ({"starts": lambda s: [1, 1, 2, 3]}, "must be lists of neighbours"),
-        ({"blocks": lambda s: s.blocks[1:]}, "`steps.inverses` must have sizes"),
-        ({"blocks": lambda s: np.nan * s.blocks}, "`steps` must be finite"),
-        ({"inverses": lambda s: np.nan * s.inverses}, "`steps` must be finite"),
+        (np.float32, 1e-4, 0, 1.0),
+        (np.complex64, 1e-4, 0, 1.0),
+        *((float, 1e-10, 4e-16, scale) for scale in (1e-100, 1.0, 1e100)),
     ],
-    ids=["order", "itself", "backward", "too few", "no start", "sizes", "blocks", "inverses"],
 )
-def test_inconsistent_parts_raise(change, message):
-    """Each case damages one part of the elimination of a star."""
-    K = sc.eliminate(CellularSheaf.constant(nx.star_graph(3)), keep=[0])
-    twice = sc.eliminate(CellularSheaf.constant(nx.star_graph(3)), keep=[0, 1])
-    ((name, make),) = change.items()
-    assert dataclasses.replace(K, steps=K.steps._replace()).kept.tolist() == [0]
-    if name == "kept":
-        K, parts = twice, {"kept": make(twice)}
-    else:
-        parts = {"steps": K.steps._replace(**{name: np.array(make(K.steps))})}
-    with pytest.raises(ValueError, match=message):
-        dataclasses.replace(K, **parts)
-
-
-@pytest.mark.parametrize(
-    ("dtype", "large", "small"),
-    [(np.float32, 1e-4, 0), (np.complex64, 1e-4, 0), (float, 1e-10, 4e-16)],
-)
-def test_isometries_are_checked_to_the_precision_of_the_scalar_type(dtype, large, small):
+def test_isometries_are_checked_to_the_precision_of_their_type_and_scale(
+    dtype, large, small, scale
+):
     F = CellularSheaf.random(STAR, 3, 3, kind="orthogonal", seed=3, dtype=dtype)
-    tails = F.tail_data.reshape(4, 3, 3).copy()
+    tails, heads = scale * F.tail_data.reshape(4, 3, 3), 7 * scale * F.head_data
     tails[1, 1] *= 1 + small
-    K = sc.eliminate(F.with_maps(tails, F.head_data), keep=[1, 2, 3, 4], max_neighbors=4)
-    assert K.kept.tolist() == [1, 2, 3, 4]
+    G = F.with_maps(tails, heads)
+    assert sc.eliminate(G, keep=[1, 2, 3, 4], max_neighbors=4).kept.tolist() == [1, 2, 3, 4]
+    assert sc.eliminate(G, max_neighbors=4).kept.size == 0
     tails[1, 1] *= 1 + large
     with pytest.raises(ValueError, match="the tail map A of edge 1"):
-        sc.eliminate(F.with_maps(tails, F.head_data), max_neighbors=4)
+        sc.eliminate(F.with_maps(tails, heads), max_neighbors=4)

@@ -19,9 +19,9 @@ from tests.support.strategies import DTYPES
 
 
 def test_prolongation_rows_of_a_chain_depend_only_on_its_two_ends():
-    K = sc.eliminate(CellularSheaf.constant(nx.path_graph(50)), keep=[0, 25, 49])
-    assert (np.diff(K.prolongation.indptr) <= 2).all()
-    assert K.prolongation.has_canonical_format
+    P = sc.eliminate(CellularSheaf.constant(nx.path_graph(50)), keep=[0, 25, 49]).prolongation
+    assert (np.diff(P.indptr) <= 2).all()
+    assert P.has_canonical_format
 
 
 def test_single_precision_is_computed_in_double():
@@ -35,10 +35,9 @@ def test_single_precision_is_computed_in_double():
 
 @pytest.mark.parametrize("dim", [1, 2])
 def test_one_right_hand_side_gives_the_same_bits_as_several(dim):
-    """The numbers are complex."""
     F = CellularSheaf.random(nx.karate_club_graph(), dim, dim, seed=3, dtype=complex)
     K, rng = sc.eliminate(F, keep=[0]), np.random.default_rng(3)
-    b = rng.standard_normal((F.dim_c0, 2)) + 1j * rng.standard_normal((F.dim_c0, 2))
+    b = rng.standard_normal((F.dim_c0, 4)).view(complex)
     z = rng.standard_normal((K.sheaf.dim_c0, 2)) * (1 + 1j)
     both = K.extend(z, b)
     assert abs(both - K.extend(z)).max() > 0.1
@@ -77,74 +76,47 @@ def test_prolongation_does_not_overflow_where_the_values_do_not():
     np.testing.assert_allclose(P.toarray().ravel(), values, rtol=1e-12)
 
 
-# ---------------------------------------------------------------- free sections
-
-
-def ragged(seed, dtype=float, scale=1.0):
-    """Return a sheaf on a graph of trees, chains and a few cycles with several components."""
-    rng = np.random.default_rng(seed)
-    graph = nx.gnm_random_graph(40, 42, seed=seed)
-    dims = rng.integers(0, 4, graph.number_of_nodes())
-    heights = rng.integers(0, 3, graph.number_of_edges())
-    F = CellularSheaf.random(graph, dims, heights, seed=seed, dtype=dtype)
-    return F.with_maps(F.tail_data * dtype(scale), F.head_data * dtype(scale))
-
-
 def norm2(matrix):
     return np.linalg.norm(matrix, 2) if matrix.size else 0.0
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(6))
 @pytest.mark.parametrize(
     ("dtype", "scale"), [(float, 1.0), (complex, 1e60), (np.float32, 1e-6), (np.complex64, 1.0)]
 )
 def test_extensions_match_the_dense_pseudo_inverse(seed, dtype, scale):
-    F = ragged(seed, dtype, scale)
+    """They do so only if all free sections are known, on trees, chains and a few cycles."""
+    rng, unit = np.random.default_rng(seed), dtype(scale)
+    dims, heights = rng.integers(0, 4, 40), rng.integers(0, 3, 42)
+    graph = nx.gnm_random_graph(40, 42, seed=seed)
+    F = CellularSheaf.random(graph, dims, heights, seed=seed, dtype=dtype)
+    F = F.with_maps(F.tail_data * unit, F.head_data * unit)
     K = sc.eliminate(F, keep=[1, 7])
     S = reference.schur_complement(F, K.kept.tolist())
     assert not K.is_determined
     rng = np.random.default_rng(seed)
     z = rng.standard_normal((K.sheaf.dim_c0, 2)).astype(dtype)
-    b = rng.standard_normal((F.dim_c0, 2)).astype(dtype) * dtype(scale) * dtype(scale)
+    b = rng.standard_normal((F.dim_c0, 2)).astype(dtype) * unit * unit
     x = K.extend(z, b)
     wanted = S.inverse @ b[S.eliminated] + S.extension @ z
     # perturbations are amplified by the condition number of L_ee on its range
-    eps = np.finfo(dtype).eps
+    what = {"n": F.dim_c0, "eps": np.finfo(dtype).eps}
     coupling = reference.laplacian(F)[np.ix_(S.eliminated, S.kept)]
     bound = norm2(S.inverse) * norm2(coupling) + 1
-    sizes = (bound, norm2(S.inverse) * np.linalg.norm(b) + bound * np.linalg.norm(z))
+    size = norm2(S.inverse) * np.linalg.norm(b) + bound * np.linalg.norm(z)
     assert np.array_equal(x[S.kept], z)
-    assert_residual(x[S.eliminated] - wanted, *sizes, n=F.dim_c0, eps=eps)
+    assert_residual(x[S.eliminated] - wanted, bound, size, **what)
     down = b[S.kept] + S.extension.conj().T @ b[S.eliminated]
-    unit = scale * scale
-    sizes = (bound, bound * np.linalg.norm(b) / unit)
-    assert_residual((K.reduce(b) - down) / unit, *sizes, n=F.dim_c0, eps=eps)
-    assert_residual(K.prolongation @ z - K.extend(z), bound, x, n=F.dim_c0, eps=eps)
+    size = bound * np.linalg.norm(b) / scale**2
+    assert_residual((K.reduce(b) - down) / scale**2, bound, size, **what)
+    assert_residual(K.prolongation @ z - K.extend(z), bound, x, **what)
 
 
-@pytest.mark.parametrize("seed", range(6))
-def test_free_sections_are_all_sections_that_vanish_on_kept_vertices(seed):
-    F = ragged(seed)
-    K = sc.eliminate(F, keep=[1, 7])
-    N = free_sections(K._plain).basis
-    S = reference.schur_complement(F, K.kept.tolist())
-    delta = sc.coboundary(F)
-    assert N.shape[1] == len(S.inverse) - np.linalg.matrix_rank(S.inverse, hermitian=True)
-    assert abs(N[S.kept]).sum() == 0
-    assert_residual((delta @ N).toarray(), delta.toarray(), N.toarray(), n=F.dim_c0)
-    assert np.linalg.matrix_rank(N.toarray()) == N.shape[1]
-    assert_residual(np.linalg.norm(N.toarray(), axis=0) - 1, 1.0, n=F.dim_c0)
-
-
-def test_there_are_no_free_sections_if_kept_vertices_determine_all_others():
-    K = sc.eliminate(CellularSheaf.constant(nx.path_graph(5)), keep=[0])
-    assert free_sections(K._plain) is None
-
-
-def test_free_sections_that_overflow_are_not_used():
-    G = CellularSheaf.random(nx.path_graph(3000), 2, 2, seed=0)
-    K = sc.eliminate(G)
-    assert free_sections(K._plain) is None
+def test_free_sections_that_are_all_zero_or_overflow_are_not_used():
+    determined = sc.eliminate(CellularSheaf.constant(nx.path_graph(5)), keep=[0])
+    overflowing = sc.eliminate(CellularSheaf.random(nx.path_graph(3000), 2, 2, seed=0))
+    for K in (determined, overflowing):
+        assert free_sections(K._plain) is None
 
 
 @pytest.mark.parametrize("seed", range(12))
@@ -181,15 +153,6 @@ def test_overlapping_sections_are_orthonormalized(dtype):
     assert_residual(gram[~last][:, ~last] - np.eye(sum(counts[:4])), n=F.dim_c0)
     assert np.abs(gram - np.eye(len(gram))).max() > 1e-3
     assert_residual(np.diag(gram) - 1, 1.0, n=F.dim_c0)
-
-
-@pytest.mark.parametrize("seed", [0, 4, 9, 13])
-def test_the_prolongation_is_orthogonal_to_free_sections(seed):
-    F = CellularSheaf.random(nx.random_labeled_tree(60, seed=seed), 2, 1, seed=seed)
-    K = sc.eliminate(F, keep=[3])
-    N, P = free_sections(K._plain).basis, K.prolongation
-    assert_residual((N.T @ P).toarray(), N.toarray(), P.toarray(), n=F.dim_c0)
-    assert_residual(P.toarray() - K.extend(np.eye(2)), P.toarray(), n=F.dim_c0)
 
 
 @pytest.mark.parametrize(("n", "apart"), [(20, True), (50, True), (70, False)])

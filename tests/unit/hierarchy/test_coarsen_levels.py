@@ -12,7 +12,8 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from tests.support import reference
-from tests.support.helpers import assert_residual
+from tests.support.errors import raises
+from tests.support.helpers import assert_residual, assert_verified
 from tests.support.strategies import mode_counts, partitions, sheaves
 from tests.unit.coarsening.test_coarsen import blocks_of
 
@@ -20,30 +21,22 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
 @st.composite
-def descents(draw, min_levels=0, **options):
-    """Draw (F, partitions, ranks) with one partition and one entry of ranks per level."""
+def hierarchies(draw, loops=(True, False), **options):
+    """Draw hierarchies of up to three levels by partitions, ranks and options of any kind."""
     F = draw(sheaves(**options))
     given_, ranks, n = [], [], F.n_vertices
-    for _ in range(draw(st.integers(min_levels, 3))):
-        P = draw(partitions(n))
-        given_.append(P)
+    for _ in range(draw(st.integers(0, 3))):
+        given_.append(draw(partitions(n)))
         rules = st.sampled_from([sc.ranks.kernel(), sc.ranks.budget(4)])
-        ranks.append(draw(mode_counts(P) | rules))
-        n = P.n_clusters
-    return F, given_, ranks
-
-
-@st.composite
-def hierarchies(draw, loops=(True, False), **options):
-    F, given_, ranks = draw(descents(**options))
-    options = {
-        "local_operator": draw(st.sampled_from(["internal", "principal", "oversampled"])),
-        "loops": draw(st.sampled_from(loops)),
-        "compress": draw(st.booleans()),
-    }
+        ranks.append(draw(mode_counts(given_[-1]) | rules))
+        n = given_[-1].n_clusters
+    operator = draw(st.sampled_from(["internal", "principal", "oversampled"]))
+    options = {"loops": draw(st.sampled_from(loops)), "compress": draw(st.booleans())}
     with warnings.catch_warnings():  # ignore warnings about empty kernels
         warnings.simplefilter("ignore", sc.SingularProblemWarning)
-        return sc.coarsen_levels(F, partitions=given_, rank=ranks, **options)
+        return sc.coarsen_levels(
+            F, partitions=given_, rank=ranks, local_operator=operator, **options
+        )
 
 
 def composite(H):
@@ -100,12 +93,15 @@ def test_levels_are_added_until_an_option_or_the_sheaf_ends_them(F, options, siz
     assert H.stopped_because == stopped
 
 
-def test_a_first_level_without_local_sections_warns():
+def test_only_first_levels_that_keep_no_mode_warn():
     noisy = CellularSheaf.random(nx.complete_graph(200), 2, 2, seed=3)
     with pytest.warns(sc.SingularProblemWarning, match="level 0: no local operator has") as caught:
         H = sc.coarsen_levels(noisy, rank=sc.ranks.kernel())
     assert [w.filename for w in caught] == [__file__]
     assert (len(H), H.stopped_because) == (0, f"level 0 {NO_MODE}")
+    cycle = gallery.cycle(60, np.array([[0.6, -0.8], [0.8, 0.6]]))
+    H = sc.coarsen_levels(cycle, 10, min_vertices=1, rank=sc.ranks.kernel())
+    assert (len(H), H.stopped_because) == (1, f"level 1 {NO_MODE}")
 
 
 @pytest.mark.parametrize("operator", ["internal", "oversampled"])
@@ -118,14 +114,6 @@ def test_a_user_supplied_partition_without_retained_modes_warns(operator):
     assert [G.dim_c0 for G in H.sheaves] == [72, 0, 0]
 
 
-def test_a_later_level_without_local_sections_does_not_warn():
-    """`stopped_because` gives the reason, and the existing levels are correct."""
-    F = gallery.cycle(60, np.array([[0.6, -0.8], [0.8, 0.6]]))
-    H = sc.coarsen_levels(F, 10, min_vertices=1, rank=sc.ranks.kernel())
-    assert len(H) == 1
-    assert H.stopped_because == f"level 1 {NO_MODE}"
-
-
 @pytest.mark.parametrize("small", [1, 10])
 def test_large_components_are_cut_as_if_alone(small):
     """Hundreds of small components are one cluster each."""
@@ -133,50 +121,48 @@ def test_large_components_are_cut_as_if_alone(small):
     F = CellularSheaf.constant(nx.disjoint_union_all(parts))
     H = sc.coarsen_levels(F, factor=10, n_levels=2, rank=1)
     assert [G.n_vertices for G in H.sheaves] == [700 + 140 * small, 140 + 70, 140 + 7]
-    sizes = H[0].partition.sizes[np.unique(H[0].partition.labels[:700])]
+    P = H[0].partition
+    sizes = P.sizes[np.unique(P.labels[:700])]
     assert abs(len(sizes) - 70) <= 3  # if all components are alike, a small one may be cut
     assert sizes.max() <= 25
-    assert len(np.unique(H[0].partition.labels[700:])) + len(sizes) == 210
-    exactly = sc.disjoint_union([CellularSheaf.constant(nx.path_graph(k)) for k in (10, 11)])[0]
-    assert sc.coarsen_levels(exactly, 10, 1, rank=1)[0].partition.n_clusters == 1 + 2
+    assert len(np.unique(P.labels[700:])) + len(sizes) == 210
+    exactly = [CellularSheaf.constant(nx.path_graph(k)) for k in (10, 11)]
     # components of 16 vertices are larger than `factor`
-    larger = sc.disjoint_union([grid(4)] * 40)[0]
-    H = sc.coarsen_levels(larger, factor=10, n_levels=1, rank=1)
-    assert H[0].partition.n_clusters == 64
+    for components, count in ((exactly, 1 + 2), ([grid(4)] * 40, 64)):
+        union = sc.disjoint_union(components)[0]
+        assert sc.coarsen_levels(union, 10, 1, rank=1)[0].partition.n_clusters == count
 
 
 def test_every_option_applies_to_all_levels():
-    for C in sc.coarsen_levels(GRID, 4, 2, rank=3):
-        assert (C.modes.local_operator, C.loops, C.crossing_rows) == ("internal", True, None)
-        labels = sc.select(C.fine, C.partition.n_clusters).labels
-        np.testing.assert_array_equal(C.partition.labels, labels)
-    for option, applies in (
+    for options, applies in (
+        ({}, lambda C: C.modes.local_operator == "internal" and C.loops),
+        ({}, lambda C: C.crossing_rows is None),
         ({"local_operator": "principal"}, lambda C: C.modes.local_operator == "principal"),
         ({"loops": False}, lambda C: not C.loops),
         ({"compress": False}, lambda C: C.crossing_rows is not None),
     ):
-        assert all(applies(C) for C in sc.coarsen_levels(GRID, 4, 2, rank=3, **option))
-    for options in ({"seed": 5}, {"method": "matching"}):
+        assert all(applies(C) for C in sc.coarsen_levels(GRID, 4, 2, rank=3, **options))
+    for options in ({}, {"seed": 5}, {"method": "matching"}):
         for C in sc.coarsen_levels(GRID, 4, 2, rank=3, **options):
-            expected = sc.select(C.fine, C.partition.n_clusters, **options).labels
+            usual, expected = (
+                sc.select(C.fine, C.partition.n_clusters, **each).labels for each in ({}, options)
+            )
             np.testing.assert_array_equal(C.partition.labels, expected)
-            assert (expected != sc.select(C.fine, C.partition.n_clusters).labels).any()
+            assert (expected != usual).any() == bool(options)
 
 
 def test_a_progress_bar_is_shown_on_request(capsys):
-    sc.coarsen_levels(GRID, 4, 1, rank=3)
-    assert capsys.readouterr().err == ""
-    sc.coarsen_levels(GRID, 4, 1, rank=3, progress=True)
-    assert "local modes" in capsys.readouterr().err
+    for progress in (False, True):
+        sc.coarsen_levels(GRID, 4, 1, rank=3, progress=progress)
+        assert ("local modes" in capsys.readouterr().err) == progress
 
 
 def test_user_supplied_partitions_determine_the_levels():
-    first, second = Partition(np.arange(400) % 7), Partition([0, 0, 1, 1, 2, 2, 2])
-    rank = [3, sc.ranks.kernel()]
+    given_ = Partition(np.arange(400) % 7), Partition([0, 0, 1, 1, 2, 2, 2])
     message = "level 1: no local operator has eigenvalue 0"
     with pytest.warns(sc.SingularProblemWarning, match=message):
-        H = sc.coarsen_levels(GRID, partitions=iter((first, second)), rank=rank)
-    assert [C.partition for C in H] == [first, second]
+        H = sc.coarsen_levels(GRID, partitions=iter(given_), rank=[3, sc.ranks.kernel()])
+    assert [C.partition for C in H] == [*given_]
     assert H.stopped_because == "`partitions` holds 2"
     everything = [Partition(np.arange(400)), Partition(np.zeros(400, int)), Partition([0])]
     H = sc.coarsen_levels(GRID, partitions=everything, rank=5)
@@ -190,23 +176,20 @@ def test_each_level_uses_its_entry_of_rank():
     P, Q = Partition(np.arange(400) // 100), Partition([0, 0, 1, 1])
     H = sc.coarsen_levels(GRID, partitions=[P, Q], rank=(2, [1, 3]))
     assert [C.ranks.tolist() for C in H] == [[2] * 4, [1, 3]]
-    H = sc.coarsen_levels(
-        GRID, partitions=[P, Q], rank=[np.array([4, 3, 2, 1]), sc.ranks.budget(3)]
-    )
+    each = np.array([4, 3, 2, 1])
+    H = sc.coarsen_levels(GRID, partitions=[P, Q], rank=[each, sc.ranks.budget(3)])
     assert H[0].ranks.tolist() == [4, 3, 2, 1]
     assert H[1].ranks.sum() == 3
     H = sc.coarsen_levels(GRID, 4, min_vertices=10, rank=[3, 4])
     assert [set(C.ranks.tolist()) for C in H] == [{3}, {4}]
     assert H.stopped_because == "`rank` has entries for 2 levels"
-    # `min_vertices` ends the levels before `rank` does
-    H = sc.coarsen_levels(GRID, 10, rank=[3, 4, 5])
+    H = sc.coarsen_levels(GRID, 10, rank=[3, 4, 5])  # `min_vertices` ends the levels before
     assert (len(H), H.stopped_because) == (1, FEW.format(40, 100))
 
 
 def test_errors_name_their_level():
     large = CellularSheaf.constant(nx.path_graph(2000))
-    message = 'level 0: `n_clusters` must be at most 500 for method "spectral"'
-    with pytest.raises(ValueError, match=message):
+    with raises('ValueError: level 0: `n_clusters` must be at most 500 for method "spectral"'):
         sc.coarsen_levels(large, 2, rank=1, method="spectral")
 
 
@@ -216,17 +199,18 @@ def test_eliminate_adds_an_exact_first_level(tmp_path):
     graph.add_edges_from([(0, 40), (35, 65), (7, 50)])
     F = sc.CellularSheaf.random(graph, 2, 2, kind="orthogonal", seed=3)
     H = sc.coarsen_levels(F, factor=3, n_levels=2, rank=3, eliminate=True)
+    left, x = sc.eliminate(F).kept.size, np.ones(F.dim_c0)
     assert isinstance(H[0], sc.Elimination)
     assert len(H) == 3
-    assert [G.n_vertices for G in H.sheaves][:2] == [66, sc.eliminate(F).kept.size]
+    assert [G.n_vertices for G in H.sheaves][:2] == [66, left]
     assert H[1].fine is H[0].sheaf
-    P = H.prolongation()
-    difference = P.T @ sc.laplacian(F) @ P - sc.laplacian(H.sheaves[-1])
-    assert abs(difference).max() < 1e-12
-    x = np.ones(F.dim_c0)
-    assert np.allclose(H.pool(x), P.T @ x)
-    assert np.allclose(H.lift(H.pool(x)), P @ (P.T @ x))
-    left = sc.eliminate(F).kept.size
+    maps = np.random.default_rng(3).standard_normal(F.tail_data.shape)
+    for each in (H, H.recoarsen(F.with_maps(maps, F.head_data))):
+        P = each.prolongation()
+        difference = P.T @ sc.laplacian(each.fine) @ P - sc.laplacian(each.sheaves[-1])
+        assert abs(difference).max() < (1e-12 if each is H else 1e-11)
+        assert np.allclose(each.pool(x), P.T @ x)
+        assert np.allclose(each.lift(each.pool(x)), P @ (P.T @ x))
     wanted = (
         f"level 0: {66 - left} of 66 vertices eliminated exactly "
         f"(4 leaves, {62 - left} in chains); dim C^0 132 -> {2 * left}"
@@ -235,25 +219,18 @@ def test_eliminate_adds_an_exact_first_level(tmp_path):
     assert f"<p>{wanted.replace('>', '&gt;')}</p>" in H._repr_html_()
     with pytest.raises(ValueError, match="an energy ledger requires isometric"):
         H.ledger(x)
-    rng = np.random.default_rng(3)
-    G = F.with_maps(rng.standard_normal(F.tail_data.shape), F.head_data)
-    R = H.recoarsen(G)
-    P = R.prolongation()
-    assert abs(P.T @ sc.laplacian(G) @ P - sc.laplacian(R.sheaves[-1])).max() < 1e-11
     sc.save(tmp_path / "h.npz", H)
     loaded = sc.load(tmp_path / "h.npz")
     assert wanted in repr(loaded)
     assert abs(loaded.prolongation() - H.prolongation()).max() == 0
-
-
-def test_all_vertices_may_be_eliminated_before_the_first_level():
-    H = sc.coarsen_levels(sc.CellularSheaf.constant(nx.balanced_tree(2, 7)), rank=2, eliminate=True)
+    tree = sc.CellularSheaf.constant(nx.balanced_tree(2, 7))  # all of its vertices are eliminated
+    H = sc.coarsen_levels(tree, rank=2, eliminate=True)
     assert [G.n_vertices for G in H.sheaves] == [255, 0]
     assert H.prolongation().shape == (255, 0)
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
-def test_levels_whose_laplacian_grew_are_sparsified(tmp_path):
+def test_only_levels_whose_laplacian_grew_are_sparsified(tmp_path):
     graph = nx.random_regular_graph(12, 1500, seed=0)
     F = sc.gallery.bundle(graph, 1, noise=0.3, seed=0)
     options = {"factor": 15, "rank": 3, "n_levels": 2}
@@ -266,7 +243,10 @@ def test_levels_whose_laplacian_grew_are_sparsified(tmp_path):
     assert Z.sheaf.n_edges < 0.9 * Z.fine.n_edges
     strict = sc.coarsen_levels(F, sparsify=1e-3, **{**options, "n_levels": 1})
     assert [type(C) for C in strict] == [sc.Coarsening]  # no edge can be left out
-    assert sc.verify(Z).passed
+    complete = sc.CellularSheaf.constant(nx.complete_graph(120))
+    shrunk = sc.coarsen_levels(complete, factor=3, rank=1, n_levels=2, sparsify=0.6)
+    assert [type(C) for C in shrunk] == [sc.Coarsening] * 2
+    assert_verified(Z)
     lo, hi = Z.bounds()
     edges = f"level 1: {Z.fine.n_edges} -> {Z.sheaf.n_edges} edges"
     assert f"  {edges}, {lo:.3g} L <= L' <= {hi:.3g} L" in repr(H)
@@ -309,14 +289,7 @@ def test_levels_whose_laplacian_grew_are_sparsified(tmp_path):
 
 
 def test_sparsifications_that_omit_only_zero_maps_are_repeated():
-    F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3], [0, 3]])
-    C = sc.coarsen(F, sc.Partition([0, 1, 2, 3]), rank=1)
-    C = C.recoarsen(F.with_maps(F.tail_data * [1, 1, 1, 0], F.head_data * [1, 1, 1, 0]))
+    F, maps = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3], [0, 3]]), np.array([1.0, 1, 1, 0])
+    C = sc.coarsen(F, sc.Partition([0, 1, 2, 3]), rank=1).recoarsen(F.with_maps(maps, maps))
     H = sc.Hierarchy(C.fine, (C, sc.sparsify(C.sheaf, 0.5)))
     assert H[1].edges.tolist() == H.recoarsen(C.fine)[1].edges.tolist() == [0, 2, 3]
-
-
-def test_levels_that_shrink_are_not_sparsified():
-    F = sc.CellularSheaf.constant(nx.complete_graph(120))
-    H = sc.coarsen_levels(F, factor=3, rank=1, n_levels=2, sparsify=0.6)
-    assert [type(C) for C in H] == [sc.Coarsening] * 2

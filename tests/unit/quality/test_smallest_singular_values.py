@@ -14,13 +14,16 @@ from sheafcoarsen.solve import EigenProblem
 from tests.support.helpers import assert_residual, ties_allowed
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
-EPS = np.finfo(float).eps
 
 
 def low_pairs(F, k):
-    D = sc.coboundary(F)
-    size = np.linalg.norm(sc.laplacian(F).toarray(), np.inf) ** 0.5
-    return room.low_pairs(D, k, EPS, size, sheaf=F)
+    D, size = sc.coboundary(F), np.linalg.norm(sc.laplacian(F).toarray(), np.inf) ** 0.5
+    return room.low_pairs(D, k, np.finfo(float).eps, size, sheaf=F)
+
+
+def singular_values(F):
+    """Return those of the coboundary, ascending."""
+    return np.linalg.svd(sc.coboundary(F).toarray(), compute_uv=False)[::-1]
 
 
 def many_components(count, dim=3):
@@ -41,7 +44,7 @@ def test_positive_singular_values_are_found_above_many_zeros(count, dim, spread)
     D = sc.coboundary(F)
     Z = sc.global_sections(F).basis
     found = low_pairs(F, 12)
-    exact = np.linalg.svd(sc.coboundary(graph).toarray(), compute_uv=False)[::-1]
+    exact = singular_values(graph)
     exact = np.repeat(np.append(np.zeros(graph.dim_c0 - len(exact)), exact), dim)
     assert found.kernel == dim * (count + 1)
     positive = exact[found.kernel :]
@@ -79,9 +82,8 @@ def test_a_sheaf_without_zeros_needs_no_kernel(monkeypatch):
     F = sc.gallery.bundle(nx.grid_2d_graph(30, 15), 2, noise=0.5, seed=3)
     monkeypatch.setattr(room, "global_sections", None)
     found = low_pairs(F, 4)
-    exact = np.linalg.svd(sc.coboundary(F).toarray(), compute_uv=False)[::-1]
     assert found.kernel == 0
-    np.testing.assert_allclose(found.sigma[: found.end], exact[: found.end], rtol=1e-9)
+    np.testing.assert_allclose(found.sigma[: found.end], singular_values(F)[: found.end], rtol=1e-9)
 
 
 def test_inaccurate_pairs_are_iterated_again_by_the_direct_method(monkeypatch):
@@ -98,8 +100,7 @@ def test_inaccurate_pairs_are_iterated_again_by_the_direct_method(monkeypatch):
     monkeypatch.setattr(EigenProblem, "chosen", lambda self: "multilevel")
     found = low_pairs(F, 5)
     assert methods == ["multilevel", "direct"]
-    exact = np.linalg.svd(sc.coboundary(F).toarray(), compute_uv=False)[::-1][:5]
-    np.testing.assert_allclose(found.sigma[:5], exact, rtol=1e-9)
+    np.testing.assert_allclose(found.sigma[:5], singular_values(F)[:5], rtol=1e-9)
 
 
 @pytest.mark.parametrize(
