@@ -34,9 +34,8 @@ pytestmark = [
 ]
 
 SIDE, CLUSTERS, SHARDS = 16, 24, 6
-PATIENCE = (
-    120.0  # seconds until a test gives up waiting for a process, and for all of it twice that
-)
+PATIENCE = 120.0
+"""Seconds until a test gives up waiting for a process; for all of it twice that."""
 
 
 @pytest.fixture(autouse=True)

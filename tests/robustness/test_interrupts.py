@@ -126,6 +126,7 @@ ANSWERS = {  # the keys are the functions that are interrupted
     "solve._solver.conjugate_gradients": solved,
     "solve.multigrid.Multigrid._coarsened": solved,
     "solve._solver.laplacian": updated,
+    "solve._solver.Solver._precondition": lambda: SOLVER.as_preconditioner() @ ONES,
     "solve._solver.Solver._iterate": lambda: (
         sc.least_squares(GRID, np.ones(GRID.dim_c1), **SHOWN).x
     ),
@@ -231,8 +232,6 @@ def test_keyboard_interrupt_is_not_converted(tmp_path, monkeypatch):
 
 
 def test_error_after_a_handled_interrupt_is_raised(tmp_path, monkeypatch):
-    """If saving fails while an interrupt is handled, the error of saving is raised."""
-
     def fails(stream, **arrays):
         raise OSError("no space left")
 

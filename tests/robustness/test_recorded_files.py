@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from tests.support.helpers import assert_residual, eps_of
+from tests.support.helpers import assert_residual, assert_verified, eps_of
 from tests.support.recorded import DTYPES, made
 
 FOLDER = Path(__file__).parents[1] / "data"
@@ -114,18 +114,16 @@ def test_recorded_coarsenings_are_reproduced_up_to_rounding(pair):
         np.testing.assert_array_equal(C.modes.tied, D.modes.tied)
         assert_near(C.modes.scores, D.modes.scores, size * moved)
         assert_near(C.modes.operator_norms, D.modes.operator_norms, size)
-        finite = np.isfinite(D.modes.next_eigenvalues)
-        np.testing.assert_array_equal(np.isfinite(C.modes.next_eigenvalues), finite)
-        assert_near(
-            C.modes.next_eigenvalues[finite], D.modes.next_eigenvalues[finite], size * moved
-        )
+        one, other = C.modes.next_eigenvalues, D.modes.next_eigenvalues
+        finite = np.isfinite(other)
+        np.testing.assert_array_equal(np.isfinite(one), finite)
+        assert_near(one[finite], other[finite], size * moved)
 
 
 def test_recorded_objects_are_valid_and_usable(pair, tmp_path):
     loaded, item = pair
     for C in levels_of(loaded):
-        verdict = sc.verify(C)
-        assert verdict.passed, str(verdict)
+        assert_verified(C)
     if levels_of(item):
         F = item.fine.with_maps(2 * item.fine.tail_data, item.fine.head_data)
         again, wanted = loaded.recoarsen(F), item.recoarsen(F)

@@ -21,3 +21,15 @@ def refuses(read, path, line: int | None, message: str, **options) -> str:
     assert message in str(caught.value)
     assert "\n" not in str(caught.value)
     return str(caught.value)
+
+
+def rows(table: str) -> list[tuple[str, str]]:
+    """Return (what is wrong, error) for the lines ``what -> error`` of a table.
+
+    Lines indented by eight continue the previous one; what names no class is a ValueError.
+    """
+    found = []
+    for line in re.split(r"\n(?! {8})", table.strip()):
+        wrong, _, error = " ".join(line.split()).partition(" -> ")
+        found.append((wrong, error if re.match(r"\w+Error: ", error) else f"ValueError: {error}"))
+    return found

@@ -201,6 +201,11 @@ def same_subspace(U, V, *, condition: float = 1.0, eps: float | None = None) -> 
     return residual(error, condition, n=max(U.shape[0], 1), eps=eps or eps_of(U, V)) < LIMIT
 
 
+def maps_of(F) -> list[np.ndarray]:
+    """Return copies of the tail maps and of the head maps, (m, d_e, d_v) each."""
+    return [data.reshape(-1, *F.map_shape).copy() for data in (F.tail_data, F.head_data)]
+
+
 @contextlib.contextmanager
 def ties_allowed():
     """Silence `TiedModesWarning` in a test of what holds for every choice of modes."""
@@ -224,6 +229,14 @@ def covering(first, *others) -> list[tuple]:
 def blas_threads() -> list[int]:
     """Return the current number of threads of every BLAS library."""
     return [found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"]
+
+
+def normal(rng, shape, dtype) -> np.ndarray:
+    """Draw standard normal entries, for complex types real and imaginary parts."""
+    X = rng.standard_normal(shape)
+    if np.dtype(dtype).kind == "c":
+        X = X + 1j * rng.standard_normal(shape)
+    return X.astype(dtype)
 
 
 class Tensor:

@@ -20,3 +20,10 @@ def icosphere(levels):
         corners = np.stack([faces, middle, np.roll(middle, 1, axis=1)], axis=2).reshape(-1, 3)
         faces = np.vstack([corners, middle])
     return points / np.linalg.norm(points, axis=1)[:, None], faces
+
+
+CUBE = (
+    np.array([[x, y, z] for x in (0.0, 1.0) for y in (0.0, 1.0) for z in (0.0, 1.0)]),
+    np.array([[0, 1, 3, 2], [4, 6, 7, 5], [0, 4, 5, 1], [2, 3, 7, 6], [0, 2, 6, 4], [1, 5, 7, 3]]),
+)
+"""Vertices and squares of the cube, seen from outside in positive order."""

@@ -1,11 +1,11 @@
 """Commands, and files that they read."""
 
 import networkx as nx
-import numpy as np
 import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen.cli import main
+from tests.unit.synchronization.conftest import pose_graph, ring_with_chords
 
 
 @pytest.fixture
@@ -22,14 +22,9 @@ def run(capsys):
 
 @pytest.fixture
 def pose_file(tmp_path):
-    rng = np.random.default_rng(7)
-    lines = [
-        f"EDGE_SE2 {i} {j} 1 0 {rng.uniform(-3, 3):.6f} 1 0 0 1 0 {rng.uniform(1, 9):.6f}"
-        for i, j in [*((i, i + 1) for i in range(19)), (19, 0), (3, 12)]
-    ]
-    path = tmp_path / "loop.g2o"
-    path.write_text("\n".join(lines) + "\n")
-    return path
+    G, _ = pose_graph(2, ring_with_chords(20, 1))
+    sc.write_g2o(tmp_path / "loop.g2o", G)
+    return tmp_path / "loop.g2o"
 
 
 @pytest.fixture

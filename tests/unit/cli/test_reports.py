@@ -9,9 +9,7 @@ import pytest
 import sheafcoarsen as sc
 from sheafcoarsen.cli import main
 from sheafcoarsen.coarsening import growth_of
-from tests.support.meshes import icosphere
 from tests.unit.html_report.conftest import Page
-from tests.unit.html_report.test_report import recorded_pictures
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -70,21 +68,6 @@ def test_coarsen_command_stops_early_without_matplotlib(graph_file, tmp_path, ru
     said = run(*coarsen(graph_file, out), status=2).err
     assert said == 'sheafcoarsen: plots need matplotlib: pip install "sheafcoarsen[plot]"\n'
     assert out.read_text() == "precious"
-
-
-@pytest.mark.parametrize(
-    ("command", "label"), [(("coarsen", "-k", 6, "-r", 2), "cells"), (("eliminate",), "kept")]
-)
-def test_commands_draw_a_mesh_at_its_points(command, label, tmp_path, monkeypatch, run):
-    points, faces = icosphere(1)
-    rows = [f"{len(points)} {len(faces)} 0", *(" ".join(map(str, p)) for p in points)]
-    rows += [f"3 {a} {b} {c}" for a, b, c in faces]
-    (tmp_path / "m.off").write_text("OFF\n" + "\n".join(rows))
-    seen = recorded_pictures(monkeypatch)
-    name, *options = command
-    run(name, tmp_path / "m.off", *options, "--report", tmp_path / "r.html")
-    [panels] = [ax.child_axes for _, ax in seen if ax.child_axes]
-    assert label in [c.get_label() for c in panels[0].collections]
 
 
 def test_a_coarse_laplacian_with_more_entries_is_noted(tmp_path, run):

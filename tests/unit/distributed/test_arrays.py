@@ -105,22 +105,13 @@ def test_other_chunk_layouts_and_false_sizes_raise(packed, held, instead, messag
             read_array(older, "x", values.dtype)
 
 
-@pytest.mark.parametrize(
-    ("name", "dtype", "shape", "message"),
-    [
-        ("y", None, (None,), "the array y is missing"),
-        ("x", None, (7,), "the array x must hold .* of shape"),
-        ("x", float, (None,), "the array x must hold .* of shape"),
-        ("x", None, (None, 2), "the array x must hold .* of shape"),
-        ("x", None, (), "the array x must hold .* of shape"),
-    ],
-)
-def test_missing_arrays_and_those_of_another_dtype_or_shape_raise(
-    name, dtype, shape, message, root
-):
+def test_missing_arrays_and_those_of_another_dtype_or_shape_raise(root):
     write_array(root, "x", np.arange(6))
-    with pytest.raises(StoreError, match=message):
-        read_array(root, name, dtype, shape)
+    with pytest.raises(StoreError, match="the array y is missing"):
+        read_array(root, "y", None, (None,))
+    for dtype, shape in ((None, (7,)), (float, (None,)), (None, (None, 2)), (None, ())):
+        with pytest.raises(StoreError, match="the array x must hold .* of shape"):
+            read_array(root, "x", dtype, shape)
 
 
 def test_arrays_of_another_store_or_without_a_checksum_raise(root, meta):
@@ -170,10 +161,13 @@ def test_blobs_are_read_again_unless_damaged_or_renamed(memory):
         assert found[name].dtype == values.dtype
         assert np.array_equal(found[name], values)
     blob = here.get()
-    for damaged in (blob[:-1], blob[:5], b"", blob[:40] + bytes([blob[40] ^ 4]) + blob[41:]):
+    flipped = blob[:40] + bytes([blob[40] ^ 4]) + blob[41:]
+    for damaged in (blob[:-1], blob[:5], b"", flipped, b"[]", b'{"crc": 1}'):
         here.put(damaged)
         with pytest.raises(StoreError, match="here is damaged"):
             here.record()
+        assert here.find_record() is None
+    assert there.find_record() is None
     there.put(blob)
     with pytest.raises(StoreError, match="there is damaged"):
         there.record()

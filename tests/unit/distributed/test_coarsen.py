@@ -184,8 +184,13 @@ def call(url):
     return coarsen
 
 
-def test_a_finished_result_is_returned_unchanged(call, url):
+def test_a_finished_result_records_its_call_and_is_returned_unchanged(call, url):
     first = call()
+    attributes = json.loads(Path(url("out"), "zarr.json").read_text())["attributes"]
+    assert attributes["source"]["url"] == first.fine.url
+    settings = [attributes[name] for name in ("local_operator", "loops", "compress")]
+    assert settings == ["internal", True, True]
+    assert attributes["report"]["shards"] == 3
     assert not Path(url("out"), "work").exists()
     written = {path: path.stat().st_mtime_ns for path in Path(url("out")).rglob("*")}
     again = call(n_shards=None)
@@ -348,13 +353,3 @@ def test_progress_is_printed(call, capsys):
         assert word in said
     with pytest.raises(TypeError, match="`progress` must be True or False"):
         call(progress=1)
-
-
-def test_stores_record_source_options_and_report(call, url):
-    C = call()
-    attributes = json.loads(Path(url("out"), "zarr.json").read_text())["attributes"]
-    assert attributes["source"]["url"] == C.fine.url
-    assert (attributes["local_operator"], attributes["loops"], attributes["compress"]) == (
-        "internal", True, True,
-    )  # fmt: skip
-    assert attributes["report"]["shards"] == 3

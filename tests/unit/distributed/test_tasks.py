@@ -91,15 +91,16 @@ def test_a_source_written_again_during_a_run_raises(url):
 
 
 @pytest.mark.parametrize("damage", ["altered", "gone"])
-def test_damaged_or_missing_buckets_raise(damage, unfinished, url):
-    call = unfinished("shard_task")
-    path = min(Path(url("out"), "work/buckets").iterdir())
+@pytest.mark.parametrize(("kind", "folder"), [("shard_task", "buckets"), ("border_task", "halo")])
+def test_damaged_or_missing_files_of_other_tasks_raise(kind, folder, damage, unfinished, url):
+    call = unfinished(kind)
+    path = min(Path(url("out"), "work", folder).iterdir())
     held = path.read_bytes()
     if damage == "gone":
         path.unlink()
     else:
         path.write_bytes(held[:20] + bytes([held[20] ^ 1]) + held[21:])
-    with pytest.raises(StoreError, match="work/buckets.*(damaged|missing)"):
+    with pytest.raises(StoreError, match=f"work/{folder}.*(damaged|missing)"):
         call()
     path.write_bytes(held)
     C = call()
@@ -129,14 +130,6 @@ def test_swapped_buckets_raise(url):
     swap(*Path(url("out"), "work/buckets").iterdir())
     with pytest.raises(StoreError, match="work/buckets.* is damaged"):
         dist.coarsen(src, url("out"), [0, 0, 0, 0], 1)
-
-
-def test_damaged_rows_from_other_shards_raise(unfinished, url):
-    call = unfinished("border_task")
-    for path in Path(url("out"), "work/halo").iterdir():
-        path.write_bytes(bytes([byte ^ 1 for byte in path.read_bytes()]))
-    with pytest.raises(StoreError, match="work/halo/.* is damaged"):
-        call()
 
 
 # ---------------------------------------------------------------- without a cluster

@@ -63,14 +63,6 @@ def test_restored_loops_are_stored(memory):
     assert dist.to_store(memory("C"), C).load().restored_loops.tolist() == [0, 1]
 
 
-def test_a_coarsening_written_by_to_store_is_not_overwritten(url):
-    F = grid_sheaf(6)
-    P = sc.select(F, 4)
-    dist.to_store(url("C"), sc.coarsen(F, P, 2))
-    with pytest.raises(FileExistsError, match="the result of another call"):
-        dist.coarsen(dist.open_store(url("C/fine")), url("C"), P, 2)
-
-
 def test_stored_partitions_round_trip_and_are_accepted(url):
     F = grid_sheaf(6)
     P = sc.select(F, 4)
@@ -123,7 +115,7 @@ def test_every_attribute_and_array_is_documented(url):
             assert (path.parents[1] / "zarr.json").exists()  # arrays are in groups
 
 
-def test_unsupported_objects_and_labels_raise(memory):
+def test_unsupported_objects_and_invalid_arguments_raise(memory):
     with pytest.raises(TypeError, match="must be a CellularSheaf, a Partition or a Coarsening"):
         dist.to_store(memory("src"), [[0, 1]])
     F = sc.CellularSheaf.constant([[0, 1]]).with_labels([frozenset(), 1])
@@ -131,6 +123,12 @@ def test_unsupported_objects_and_labels_raise(memory):
         dist.to_store(memory("src"), F)
     with pytest.raises(ValueError, match="`part_bytes` must be at least 1"):
         dist.to_store(memory("src"), ragged_sheaf(), part_bytes=float("nan"))
+    with pytest.raises(ValueError, match="`part_bytes` must be at least 1"):
+        dist.write_store(memory("src"), [1], [], part_bytes=0)
+    with pytest.raises(TypeError, match="`pieces` must be an iterable of .*, got int"):
+        dist.write_store(memory("src"), [1], 5)
+    with pytest.raises(ValueError, match="`vertex_dims` must not be negative"):
+        dist.write_store(memory("src"), [1, -1], [])
 
 
 # ---------------------------------------------------------------- from pieces
@@ -188,6 +186,9 @@ def test_existing_stores_are_not_overwritten(url, memory):
         dist.to_store(place("src"), F)
         with pytest.raises(FileExistsError, match="exists: remove it"):
             dist.to_store(place("src"), F)
+        C = dist.to_store(place("C"), sc.coarsen(F, sc.Partition([0, 0]), 1))
+        with pytest.raises(FileExistsError, match="the result of another call"):
+            dist.coarsen(C.fine, place("C"), C.partition, 1)
     with open(url("file"), "w") as file:
         file.write("mine")
     with pytest.raises(FileExistsError, match="exists"):
@@ -238,12 +239,3 @@ def test_invalid_pieces_raise_and_are_named(piece, error, message, memory):
         dist.write_store(memory("src"), [1, 1, 1], [GOOD, piece])
     with pytest.raises(dist.StoreError):
         dist.open_store(memory("src"))
-
-
-def test_invalid_arguments_of_write_store_raise(memory):
-    with pytest.raises(ValueError, match="`part_bytes` must be at least 1"):
-        dist.write_store(memory("src"), [1], [], part_bytes=0)
-    with pytest.raises(TypeError, match="`pieces` must be an iterable of .*, got int"):
-        dist.write_store(memory("src"), [1], 5)
-    with pytest.raises(ValueError, match="`vertex_dims` must not be negative"):
-        dist.write_store(memory("src"), [1, -1], [])

@@ -12,8 +12,6 @@ from tests.support.helpers import assert_residual
 from tests.support.strategies import examples
 from tests.unit.gallery.test_bundles import transports
 
-# ---------------------------------------------------------------- nearest neighbours
-
 
 def neighbours_one_by_one(points, k):
     squared = ((points[:, None] - points[None]) ** 2).sum(axis=2)
@@ -42,15 +40,6 @@ def test_coinciding_points_are_neighbours_without_loops(k):
     assert (degrees >= k).all()
     across = (edges[:, 0] < 6) & (edges[:, 1] >= 6)
     assert across.any() == (k > 2)  # three coinciding points have only two neighbours there
-
-
-# ---------------------------------------------------------------- the connection of a manifold
-
-
-def angles_between(frames, planes):
-    """Return the sine of the largest angle between each frame and the exact tangent plane."""
-    outside = frames - planes @ (planes.swapaxes(1, 2) @ frames)
-    return np.linalg.norm(outside, ord=2, axis=(1, 2))
 
 
 def sphere(n):
@@ -92,7 +81,9 @@ def test_the_connection_of_points_converges_to_that_of_the_manifold(manifold, sm
         true = polar(planes[u].swapaxes(1, 2) @ planes[v])
         error = transports(F) - G[u].swapaxes(1, 2) @ true @ G[v]
         turns = np.abs(error).max(axis=(1, 2))
-        worst.append((np.median(angles_between(frames, planes)), np.median(turns)))
+        outside = frames - planes @ (planes.swapaxes(1, 2) @ frames)
+        tilts = np.linalg.norm(outside, ord=2, axis=(1, 2))  # sines of the largest angles
+        worst.append((np.median(tilts), np.median(turns)))
     (coarse, coarse_turn), (fine, fine_turn) = worst
     assert fine < smaller * coarse
     assert fine < 0.05
@@ -147,6 +138,7 @@ def test_the_chunk_size_does_not_change_the_connection(monkeypatch):
 
 
 ROUND, LINE = sphere(20)[0], np.arange(12.0)[:, None] * [1.0, 2.0, 3.0]
+APART = [*ROUND, *LINE[:6] / 50 + 9]
 
 
 @pytest.mark.parametrize(
@@ -159,12 +151,7 @@ ROUND, LINE = sphere(20)[0], np.arange(12.0)[:, None] * [1.0, 2.0, 3.0]
         (ROUND, 5, 2.0, "TypeError: `dim` must be an integer, got 2.0"),
         ([*ROUND, ROUND[7]], 5, 2, "ValueError: `points` 7 and 20 coincide: remove duplicates"),
         (LINE, 4, 2, "ValueError: neighbours of point 0 span 1 of `dim` = 2 dimensions: increase"),
-        (
-            [*ROUND, *LINE[:6] / 50 + 9],
-            3,
-            2,
-            "ValueError: the 3 nearest neighbours of point 20 span 1 of",
-        ),
+        (APART, 3, 2, "ValueError: the 3 nearest neighbours of point 20 span 1 of"),
         (LINE * [np.nan, 1, 1], 4, 1, "ValueError: `points` must be finite"),
         (LINE * 1j, 4, 1, "TypeError: `points` must be real"),
     ],

@@ -14,8 +14,6 @@ from tests.support.meshes import icosphere
 from tests.unit.gallery.test_bundles import h0, transports
 from tests.unit.synchronization.conftest import plane
 
-# ---------------------------------------------------------------- tangent bundle
-
 
 def sphere(rng, n=60):
     """Return random points on the sphere and the outward triangles of their convex hull."""
@@ -49,10 +47,13 @@ def test_transport_on_a_sphere_is_the_smallest_rotation_between_the_tangent_plan
     sides = {tuple(sorted(s)) for f in faces.tolist() for s in zip(f, f[1:] + f[:1], strict=True)}
     assert F.edges.tolist() == sorted(map(list, sides))
     normals, T = normals_one_by_one(points, faces), gallery.tangent_frames(points, faces)
+    assert_residual(T.swapaxes(1, 2) @ T - np.eye(2), T, n=3)
+    assert_residual(np.cross(T[..., 0], T[..., 1]) - normals, normals, n=3)
     for (u, v), U in zip(F.edges, transports(F), strict=True):
         expected = T[u].T @ parallel_transport(normals[u], normals[v]) @ T[v]
         assert_residual(U - expected, U, 30.0, n=2)
     assert h0(F) == 0  # no parallel vector field
+    assert gallery.tangent_frames(points.astype(np.float32), faces).dtype == np.float32
 
 
 def test_a_rotated_flat_mesh_has_identity_transports():
@@ -106,6 +107,16 @@ def test_planes_and_transports_of_a_moebius_strip_are_accurate_at_its_seam(turne
     middle = 4 * np.arange(120) + 1  # around the strip, to the other half after one turn
     way = signs[middle[:-1], middle[1:]].prod() * signs[middle[-1], 2] * signs[2, 1]
     assert way == -1
+
+
+def test_normals_that_cancel_up_to_rounding_are_replaced():
+    """Two faces in one plane, of the same area and of opposite orientation."""
+    p, q = np.random.default_rng(0).standard_normal((2, 3))
+    points = np.array([0 * p, p, q, p + 0.3 * q, 1.21 * q + 0.7 * p])
+    T = gallery.tangent_frames(points, [[0, 1, 2], [0, 4, 3]])
+    normals = np.cross(T[..., 0], T[..., 1])
+    assert normals[0].tolist() == [0, 0, 1]
+    assert_residual(normals[1] + normals[3], 1.0, n=3)
 
 
 def test_transports_of_a_sharp_surface_are_rotations():
@@ -170,6 +181,12 @@ def test_edges_opposite_to_two_right_angles_have_weight_zero():
         assert F.tail_map(0).any()
 
 
+SEVEN = np.vstack([np.eye(3), -np.eye(3), [[1.0, 1.0, 1.0]]])
+THREE_AT_A_SIDE = (
+    "ValueError: edge (0, 1) is a side of `faces[0]`, `faces[2]` and `faces[4]`, but a surface has"
+)
+
+
 @pytest.mark.parametrize(
     ("points", "faces", "message"),
     [
@@ -183,6 +200,7 @@ def test_edges_opposite_to_two_right_angles_have_weight_zero():
         (np.eye(3), [0, 1, 2], "ValueError: `faces` must be 2-dimensional"),
         (np.eye(3), [[0, 1, 2], [0, 1]], "ValueError: `faces` must be a rectangular array"),
         (np.eye(3), [[0, 1, 0.5]], "ValueError: `faces` must hold whole numbers"),
+        (SEVEN, [[0, 1, 2], [3, 4, 5], [1, 0, 6], [3, 5, 0], [0, 1, 4]], THREE_AT_A_SIDE),
     ],
 )
 @pytest.mark.parametrize(
@@ -193,11 +211,23 @@ def test_invalid_surfaces_raise(function, points, faces, message):
         function(points, faces)
 
 
-def test_inconsistent_face_orientations_do_not_matter():
-    """Transports, frames and areas are those of consistently oriented faces."""
+@pytest.mark.parametrize("scale", [1e-160, 1e-3, 1.0, 1e150])
+@pytest.mark.parametrize("offset", [0.0, 0.1, 7.3])
+def test_faces_without_area_raise_at_every_scale(scale, offset):
+    thin = np.array([[0, 0, 0], [1, 0, 0], [0.5, 1e-9, 0]]) + offset
+    gallery.tangent_frames(scale * thin, [[0, 1, 2]])
+    flat = np.array([[0, 0, 0], [2, 4, 6], [1, 2, 3]]) + offset
+    with raises("ValueError: has no area, since its corners lie on a line"):
+        gallery.tangent_frames(scale * flat, [[0, 1, 2]])
+
+
+def test_faces_are_oriented_like_the_first_of_their_component():
     points, faces = sphere(np.random.default_rng(230), n=80)
+    # a second sphere, which is inside out
+    points, faces = np.vstack([points, points + 3]), np.vstack([faces, 80 + faces[:, ::-1]])
     mixed = faces.copy()
-    mixed[1::2] = mixed[1::2, ::-1]
+    mixed[1::2] = mixed[1::2, ::-1]  # but not the first of 156 faces of a sphere
+    assert len(faces) == 2 * 156
     for weights in ("uniform", "cotan"):
         F, G = (gallery.tangent_bundle(points, f, weights=weights) for f in (faces, mixed))
         assert_residual(F.head_data - G.head_data, F.head_data, n=8)
@@ -206,19 +236,6 @@ def test_inconsistent_face_orientations_do_not_matter():
     assert_residual(T - U, T, n=6)
     areas = gallery.vertex_areas(points, faces)
     assert_residual(areas - gallery.vertex_areas(points, mixed), areas, n=6)
-
-
-# ---------------------------------------------------------------- frames
-
-
-def test_frames_are_orthonormal_bases_of_the_tangent_planes():
-    points, faces = icosphere(1)
-    T = gallery.tangent_frames(points, faces)
-    assert T.shape == (42, 3, 2)
-    assert_residual(T.swapaxes(1, 2) @ T - np.eye(2), T, n=3)
-    normals = normals_one_by_one(points, faces)
-    assert_residual(np.cross(T[..., 0], T[..., 1]) - normals, normals, n=3)
-    assert gallery.tangent_frames(points.astype(np.float32), faces).dtype == np.float32
 
 
 @pytest.mark.parametrize("power", [1, 2, 4])
@@ -241,9 +258,6 @@ def test_cochains_are_coordinates_in_the_given_frames(power):
     assert_residual(transports(G) - expected, expected, n=len(T))
     assert mirrored.any()
     assert (np.linalg.det(transports(G)) < 0).any()
-
-
-# ---------------------------------------------------------------- powers
 
 
 @pytest.mark.parametrize("power", [2, 3, 4, 7])
@@ -298,11 +312,9 @@ def delaunay(rng, n):
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
 def test_cotan_weights_give_the_cotan_laplacian(scale):
-    """Compare with the cotan Laplacian of functions, and of both coordinates of flat fields.
-
-    The boundary of a Delaunay triangulation is removed, because it may have obtuse angles.
-    """
+    """Compare with the cotan Laplacian of functions, and of both coordinates of flat fields."""
     points, faces = delaunay(np.random.default_rng(87), 60)
+    # without the boundary, which may have obtuse angles
     inner = np.linalg.norm(points, axis=1) < 1.1
     faces = faces[inner[faces].all(axis=1)]
     L = cotan_laplacian(points, faces)

@@ -65,5 +65,6 @@ def C():
 @pytest.fixture(scope="module")
 def page(C, tmp_path_factory):
     path = tmp_path_factory.mktemp("report") / "karate.html"
-    assert write_report(C, path, times={"coarsen <it>": 1.25}).passed
+    times = {"coarsen <it>": 1.25}
+    assert write_report(C, path, "<name>", "type <this>", times).passed
     return Page(path.read_text(encoding="utf-8")), path

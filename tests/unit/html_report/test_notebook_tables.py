@@ -5,15 +5,13 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from tests.unit.html_report.conftest import HOSTILE, Page, coarsened
+from tests.unit.html_report.conftest import Page
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
 @pytest.fixture(scope="module")
-def objects():
-    names = dict(enumerate(HOSTILE))
-    C = coarsened(nx.relabel_nodes(nx.karate_club_graph(), names))
+def objects(C):
     x = np.random.default_rng(0).standard_normal((34, 12))
     H = sc.coarsen_levels(C.fine, factor=3, n_levels=2, rank=2)
     Q = sc.spectral_quality(C, 3)

@@ -16,7 +16,6 @@ import pytest
 from matplotlib.figure import Figure
 
 import sheafcoarsen as sc
-from sheafcoarsen.html_report import write_report
 from sheafcoarsen.html_report._report import STYLE, _cluster_table, drawn
 from sheafcoarsen.html_report.results import call_of, percent, smooth_cochain
 from tests.support.meshes import icosphere
@@ -76,16 +75,16 @@ def test_page_shows_sizes_checks_losses_times_and_versions(page, C):
         assert {check.name, check.label, check.verdict} <= texts
     assert {"retained internal", "discarded crossing", "closure", "mu"} <= texts
     assert {"restricted similarity", "coarsen <it>", "1.250 s"} <= texts
+    assert {"<name>: 34 → 4 vertices", "<name>", "type <this>"} <= texts
     for step in ("verification", "losses", "eigenvalues", "pictures"):
         assert f"this report: {step}" in texts
     assert re.search(r"\d{4}-\d\d-\d\d \d\d:\d\d[+-]\d\d:\d\d", text)
     for name in ("sheafcoarsen", "numpy", "numba"):
         assert f"{name} {importlib.metadata.version(name)}" in text
-    assert "sc.coarsen(F, P, rank=[1, 2, 3, 2], " in text
 
 
-def recorded_pictures(monkeypatch):
-    """Return a list that will have the axes of all pictures, each with what drew it."""
+def pictures(result, tmp_path, monkeypatch, **options):
+    """Return the axes of all pictures of a page, each with the function that drew it."""
     seen = []
 
     def recorded(draw, *what, size):
@@ -93,12 +92,6 @@ def recorded_pictures(monkeypatch):
         return "data:,"
 
     monkeypatch.setattr("sheafcoarsen.html_report._report.drawn", recorded)
-    return seen
-
-
-def pictures(result, tmp_path, monkeypatch, **options):
-    """Return the axes of all pictures of a page, each with the function that drew it."""
-    seen = recorded_pictures(monkeypatch)
     sc.report(result, tmp_path / "r.html", **options)
     return seen
 
@@ -186,9 +179,6 @@ def test_eigenvalues_of_large_sheaves_are_omitted_with_a_note(tmp_path, monkeypa
     assert "The first 20 of 100 clusters" in parsed.texts
 
 
-# ---------------------------------------------------------------- the same again
-
-
 @pytest.mark.parametrize(
     "options",
     [
@@ -206,14 +196,6 @@ def test_the_shown_call_reproduces_the_coarsening(options):
     C = sc.coarsen(KARATE, P, **options)
     again = eval(call_of(C), {"sc": sc, "F": KARATE, "P": P})
     assert again.sheaf.equals(C.sheaf)
-
-
-@pytest.mark.usefixtures("without_drawing")
-def test_name_and_command_are_escaped(C, tmp_path):
-    write_report(C, tmp_path / "r.html", "<name>", "type <this>")
-    page = (tmp_path / "r.html").read_text(encoding="utf-8")
-    for text in ("<h1>&lt;name&gt;: 34", "<td>&lt;name&gt;</td>", "type &lt;this&gt;"):
-        assert text in page
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -236,17 +218,11 @@ def test_the_table_of_clusters_names_up_to_50_members_of_each():
     assert second == ", ".join(map(str, range(51, 101)))
 
 
-# ---------------------------------------------------------------- light and dark, wide and narrow
-
-
 def test_every_colour_has_a_dark_mode_value():
     light, dark = re.findall(r":root \{(.*?)\}", STYLE, flags=re.DOTALL)
     names = set(re.findall(r"--\w+", light))
     assert names == set(re.findall(r"--\w+", dark))
     assert set(re.findall(r"var\((--\w+)\)", STYLE)) <= names
-
-
-# ---------------------------------------------------------------- eliminations
 
 
 def test_elimination_report_shows_eliminated_and_remaining_vertices(tmp_path):
@@ -270,9 +246,6 @@ def test_elimination_report_shows_the_growth_of_rounding_errors(tmp_path):
     text, _ = page_of(sc.eliminate(sc.CellularSheaf.constant(edges)), tmp_path)
     assert "nothing is left to solve" in text
     assert "some sections live on eliminated vertices alone" in text
-
-
-# ---------------------------------------------------------------- levels and rotations
 
 
 def test_a_hierarchy_has_a_report(tmp_path):
@@ -399,9 +372,6 @@ def test_the_call_of_synchronized_poses_can_be_run(options, tmp_path):
     assert (again.weights is None) == (S.weights is None)
 
 
-# ---------------------------------------------------------------- all or nothing
-
-
 def test_a_failed_report_leaves_the_old_page_intact(C, tmp_path, monkeypatch):
     path = tmp_path / "r.html"
     path.write_text("precious")
@@ -444,11 +414,10 @@ def test_bad_arguments_raise_before_the_computation(
         sc.report(**{"C": C, "path": path} | options)
 
 
-def test_report_does_not_import_pyplot(C, tmp_path):
+def test_report_does_not_import_pyplot(tmp_path):
     code = (
-        "import networkx as nx, sheafcoarsen as sc, sys; F = "
-        "sc.CellularSheaf.constant(nx.path_graph(6));"
-        "sc.report(sc.coarsen(F, sc.Partition([0, 0, 0, 1, 1, 1]), 2), sys.argv[1]); "
+        "import sheafcoarsen as sc, sys; F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]]);"
+        "sc.report(sc.coarsen(F, sc.Partition([0, 0, 1, 1]), 2), sys.argv[1]); "
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "r.html")], check=True)

@@ -16,6 +16,7 @@ from sheafcoarsen.html_report.results import (
     spectra_of,
 )
 from tests.support.helpers import assert_residual
+from tests.unit.html_report.conftest import KARATE
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -105,12 +106,8 @@ def test_smoothing_without_edges_changes_nothing():
     np.testing.assert_allclose(smooth_cochain(F), random_cochain(F), rtol=1e-15)
 
 
-# ---------------------------------------------------------------- the verdict
-
-
-def karate(rank, **options):
-    F = sc.CellularSheaf.constant(nx.karate_club_graph())
-    return sc.coarsen(F, sc.select(F, 5), rank, **options)
+def karate(rank):
+    return sc.coarsen(KARATE, sc.select(KARATE, 5), rank)
 
 
 def test_verdict_has_the_numbers_of_the_coarsening(sentence_of):

@@ -14,20 +14,14 @@ from tests.support.strategies import multigraphs, sheaves
 from tests.unit.io.test_save_load import same_sheaf
 
 
-@given(sheaves())
-def test_networkx_round_trip_is_exact(F):
-    G = sc.to_networkx(F)
-    assert isinstance(G, nx.MultiDiGraph)
-    assert (G.number_of_nodes(), G.number_of_edges()) == (F.n_vertices, F.n_edges)
-    same_sheaf(F, sc.from_networkx(G))
-
-
-@given(multigraphs(), st.integers(0, 2))
-def test_node_names_are_kept(graph, dim):
-    F = sc.CellularSheaf.constant(graph, dim)
-    G = sc.to_networkx(F)
-    assert tuple(G.nodes) == F.vertex_labels
-    same_sheaf(F, sc.from_networkx(G))
+@given(sheaves(), multigraphs(), st.integers(0, 2))
+def test_networkx_round_trip_is_exact_and_keeps_names(unnamed, graph, dim):
+    for F in (unnamed, sc.CellularSheaf.constant(graph, dim)):
+        G = sc.to_networkx(F)
+        assert isinstance(G, nx.MultiDiGraph)
+        assert tuple(G.nodes) == (F.vertex_labels or tuple(range(F.n_vertices)))
+        assert G.number_of_edges() == F.n_edges
+        same_sheaf(F, sc.from_networkx(G))
 
 
 def test_labels_equal_to_indices_are_kept():
@@ -91,13 +85,14 @@ def with_node(**attributes):
     return G
 
 
+NO_MAPS = r"edge 0 -> 1 has no attribute 'tail_map'.*CellularSheaf\.constant\(graph\)"
+NUMBERED = sc.to_networkx(sc.from_networkx(own_graph()))
+
+
 @pytest.mark.parametrize(
     ("graph", "message"),
     [
-        (
-            nx.path_graph(3),
-            r"edge 0 -> 1 has no attribute 'tail_map'.*CellularSheaf\.constant\(graph\)",
-        ),
+        (nx.path_graph(3), NO_MAPS),
         (changed(head_map=None), "edge 'a' -> 'b' has no attribute 'head_map'"),
         (nx.Graph(own_graph()), "`graph` must be directed.*MultiDiGraph"),
         (changed(head_map=[5]), r"edge 'a' -> 'b': `head_map` must be 2-D, got shape \(1,\)"),
@@ -108,10 +103,7 @@ def with_node(**attributes):
         (changed(tail_map=[[5], [1]]), "`tail_map` has 2 rows and `head_map` has 1"),
         (changed(tail_map=[[1e200]]), "rescale the maps"),
         (changed(index=4), "edge 'b' -> 'a' has the attribute 'index' = None"),
-        (
-            changed(sc.to_networkx(sc.from_networkx(own_graph())), index=0),
-            "have the same attribute 'index', 0",
-        ),
+        (changed(NUMBERED, index=0), "have the same attribute 'index', 0"),
         (changed(index=True), "'index' = "),
         (with_node(), "node 'c' has neither an edge nor an attribute 'dim'"),
         (with_node(dim=-1), "node 'c': `dim` must be a non-negative integer, got -1"),

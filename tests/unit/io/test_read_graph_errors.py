@@ -72,6 +72,9 @@ METIS = [
     ("2 1 10\n1 2\nq 1\n", 3, "a vertex size or weight must be a number"),
 ]
 
+OUT_OF_RANGE = "a row or column is out of range, got '4'; they count from 1 to 3"
+NEGATIVE = "entry (3, 1) must not be negative as the weight of an edge"
+
 MATRIX_MARKET = [
     ("", 1, "the first line must be"),
     ("4 4 1\n1 2\n", 1, "the first line must be"),
@@ -92,22 +95,14 @@ MATRIX_MARKET = [
     (REAL + "3 3 2\n2 1 1.5\n3 1\n", 4, "an entry is `row column weight`, got 2 words"),
     (PATTERN + "3 3 1\n2 1 1.5\n", 3, "an entry is `row column`, got 3 words"),
     (ARRAY + "1 1\n2 1\n", 3, "an entry is `weight`, got 2 words"),
-    (
-        REAL + "3 3 1\n4 1 1\n",
-        3,
-        "a row or column is out of range, got '4'; they count from 1 to 3",
-    ),
+    (REAL + "3 3 1\n4 1 1\n", 3, OUT_OF_RANGE),
     (REAL + "3 3 2\n2 1 1\n2 0 1.5\n", 4, "a row or column is out of range, got '0'"),
     (REAL + "99999999999999999999 3 1\n1 1 1\n", 2, "square matrix"),
     (REAL + "9999999999 9999999999 1\n1 1 1\n", 2, "9999999999 vertices exceed the maximum"),
     (GENERAL + "3 2 1\n1 2 5\n", 2, "square matrix, got 3 x 2"),
     (REAL + "% c\n3 3 2\n2 1 1.5\n3 1 nan\n", 5, "must be finite, got 'nan'"),
     (REAL + "3 3 2\n2 1 1e400\n3 1 1\n", 3, "must be finite"),
-    (
-        REAL + "3 3 2\n2 1 1\n\n3 1 -2\n",
-        5,
-        "entry (3, 1) must not be negative as the weight of an edge",
-    ),
+    (REAL + "3 3 2\n2 1 1\n\n3 1 -2\n", 5, NEGATIVE),
     (ARRAY + "2 2\n0\n3\n%\n-3\n0\n", 6, "entry (1, 2) must not be negative"),
     (REAL + "3 3 3\n2 1 1.5\n3 1 2\n2 1 2\n", 5, "entry (2, 1) occurs a second time"),
     (REAL + "3 3 2\n2 1 1\n1 2 1\n", 4, "occurs a second time"),
@@ -214,16 +209,10 @@ def test_stalks_that_exceed_memory_raise_before_allocation(write, signed):
         read_graph(path, 10**6, signed)
 
 
-@pytest.mark.parametrize(
-    ("name", "text", "line", "message"),
-    [
-        ("g.txt", "a b nan\n", 1, "nan"),
-        ("g.txt", "a b x\n", 1, "x"),
-        ("g.graphml", graphml("string", "heavy"), None, ""),
-    ],
-)
-def test_non_finite_weights_raise_also_with_signed(write, name, text, line, message):
-    refuses(write(text, name), line, message, signed=True)
+def test_non_finite_weights_raise_also_with_signed(write):
+    refuses(write("a b nan\n", "g.txt"), 1, "nan", signed=True)
+    refuses(write("a b x\n", "g.txt"), 1, "x", signed=True)
+    refuses(write(graphml("string", "heavy"), "g.graphml"), None, "", signed=True)
 
 
 ENDINGS = [".mtx", ".graph", ".txt", ".csv", ".graphml", ".gml"]
@@ -279,15 +268,8 @@ def test_unknown_file_extension_raises_error_that_lists_known_ones(tmp_path):
         assert message.endswith("read_g2o reads .g2o, read_mesh .off, .obj and .ply, load .npz")
 
 
-@pytest.mark.parametrize(
-    ("dim", "message"),
-    [
-        (-1, "ValueError: `dim` must be at least 0, got -1"),
-        (2.0, "TypeError: `dim` must be an integer, got 2.0"),
-        ([1, 2], "TypeError: `dim` must be an integer"),
-        (True, "TypeError: `dim` must be an integer, got True"),
-    ],
-)
-def test_dim_is_checked_before_the_file(tmp_path, dim, message):
-    with raises(message):
-        read_graph(tmp_path / "absent.txt", dim)
+def test_dim_is_checked_before_the_file(tmp_path):
+    with raises("ValueError: `dim` must be at least 0, got -1"):
+        read_graph(tmp_path / "absent.txt", -1)
+    with raises("TypeError: `dim` must be an integer, got 2.0"):
+        read_graph(tmp_path / "absent.txt", 2.0)

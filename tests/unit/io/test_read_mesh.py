@@ -122,9 +122,6 @@ def test_truncated_files_raise(write, name, cut):
         sc.read_mesh(write(kept, name))
 
 
-# ---------------------------------------------------------------- variants of each format
-
-
 @pytest.mark.parametrize(
     "text",
     [
@@ -159,33 +156,23 @@ def ply_text(*parts, form="ascii"):
 
 def test_other_elements_are_ignored_and_columns_may_be_permuted(write):
     header = (
-        "element camera 2\nproperty float f\n"
+        "element camera 2\nproperty float f\nelement strip 2\nproperty list uchar short n\n"
         "element vertex 3\nproperty uchar red\nproperty float z\nproperty float y\n"
         "property float x\nelement face 1\nproperty uchar flag\n"
         "property list uint8 uint vertex_indices\nproperty list uchar float texcoord\n"
         "element edge 1\nproperty int a\n"
     )
-    rows = "9\n8\n255 0 1 2\n255 3 4 5\n255 6 7 8\n1 3 0 1 2 2 0.5 0.5\n7\n"
+    rows = "9\n8\n1 5\n2 6 7\n255 0 1 2\n255 3 4 5\n255 6 7 8\n1 3 0 1 2 2 0.5 0.5\n7\n"
     points, faces = sc.read_mesh(write(ply_text(header, rows), "m.ply"))
     assert points.tolist() == [[2, 1, 0], [5, 4, 3], [8, 7, 6]]
     assert faces.tolist() == [[0, 1, 2]]
-    body = struct.pack("<2f", 9, 8)
+    body = struct.pack("<2fBhBhh", 9, 8, 1, 5, 2, 6, 7)
     body += b"".join(struct.pack("<B3f", 255, *z) for z in ((0, 1, 2), (3, 4, 5), (6, 7, 8)))
     body += struct.pack("<BB3IB2f", 1, 3, 0, 1, 2, 2, 0.5, 0.5) + struct.pack("<i", 7)
     binary = ply_text(header, "", form="binary_little_endian").encode() + body
     points, again = sc.read_mesh(write(binary, "m.ply"))
     assert points.tolist() == [[2, 1, 0], [5, 4, 3], [8, 7, 6]]
     np.testing.assert_array_equal(again, faces)
-
-
-def test_lists_before_the_faces_are_skipped(write):
-    strips = "element strip 2\nproperty list uchar short n\n"
-    header = ply_text(strips, VERTICES, FACES, "", form="binary_big_endian")
-    body = struct.pack(">BhBhh", 1, 5, 2, 6, 7) + struct.pack(">9f", 0, 0, 0, 1, 0, 0, 0, 1, 0)
-    body += struct.pack(">B3i", 3, 2, 1, 0)
-    points, faces = sc.read_mesh(write(header.encode() + body, "m.ply"))
-    assert points.tolist() == [[0, 0, 0], [1, 0, 0], [0, 1, 0]]
-    assert faces.tolist() == [[2, 1, 0]]
 
 
 def test_point_clouds_have_no_faces(write):

@@ -168,9 +168,6 @@ def test_round_trip_of_sparsifications(tmp_path):
         assert np.array_equal(Z.weights, loaded.weights)
 
 
-# ---------------------------------------------------------------- files of other writers
-
-
 def test_arrays_may_be_in_fortran_order(file):
     edges = sc.load(file).fine.edges
     rewrite(file, fine__edges=np.asfortranarray)
@@ -193,14 +190,8 @@ def test_duplicate_entries_of_r_are_summed(tmp_path):
     same_coarsening(C, sc.load(path))
 
 
-# ---------------------------------------------------------------- sheaves and their labels
-
-
 def test_coarse_sheaves_with_tiny_maps_are_read(tmp_path):
-    """Exact kernels leave crossing maps of rounding size.
-
-    The limit for a caller's own maps does not hold for them.
-    """
+    """Exact kernels leave such maps; the limit is for a caller's own."""
     F = sc.CellularSheaf.constant(nx.path_graph(4))
     small = [np.eye(2, 1) * 1e-170, np.eye(2, 1) * 1e-170]
     C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), basis=small)

@@ -27,6 +27,7 @@ from tests.support.helpers import (
     ties_allowed,
 )
 from tests.support.strategies import mode_counts, sheaves_with_partitions
+from tests.unit.modes.test_prolongation import assert_prolongation
 
 OPERATORS = ("internal", "principal")
 
@@ -108,9 +109,15 @@ def test_modes_are_the_lowest_eigenpairs_of_each_cluster(case, local_operator, d
     dims = [len(reference.cluster_coordinates(F, P, a)) for a in range(P.n_clusters)]
     assert M.ranks.tolist() == np.minimum(rank, dims).tolist()
     assert M.rank_offsets.tolist() == [0, *np.cumsum(M.ranks).tolist()]
+    assert_prolongation(M.prolongation, F, int(M.ranks.sum()), F.dtype)
+    blocks = [M.basis(a) for a in range(P.n_clusters)]
+    expected = reference.prolongation(F, P, blocks)
+    np.testing.assert_array_equal(M.prolongation.toarray(), expected)
     for a in range(P.n_clusters):
         assert_lowest_eigenpairs(M, a)
-        for u in M.basis(a).T:
+        np.testing.assert_array_equal(M.eigenvalues(a - P.n_clusters), M.eigenvalues(a))
+        np.testing.assert_array_equal(M.basis(a - P.n_clusters), blocks[a])
+        for u in blocks[a].T:
             assert_first_large_entry_is_positive(u, eps_of(F.dtype))
 
 
@@ -291,19 +298,11 @@ FOUR = sc.select(GRID, 4)
 def test_operators_are_immutable_and_have_names_and_bounded_rings():
     names = [operator.name for operator in BY_NAME.values()]
     assert names == list(BY_NAME) == ["internal", "principal", "oversampled"]
+    assert [operator.spectral for operator in BY_NAME.values()] == [True, False, False]
     assert Oversampled(rings=30).rings == 30
     assert Oversampled(rings=10**30).rings < 2**63
     with pytest.raises(dataclasses.FrozenInstanceError):
         Oversampled().rings = 2
-
-
-def test_spectral_formulas_apply_only_to_internal_modes():
-    assert [operator.spectral for operator in BY_NAME.values()] == [True, False, False]
-    for operator in BY_NAME.values():
-        C = sc.coarsen(GRID, FOUR, 3, local_operator=operator())
-        reasons = {check.label: check.skipped_because for check in sc.verify(C).checks}
-        spectral = reasons["eq:retained_internal_energy_spectral"] is None
-        assert spectral == C.modes.operator.spectral == operator.spectral
 
 
 @pytest.mark.parametrize(
@@ -317,10 +316,15 @@ def test_spectral_formulas_apply_only_to_internal_modes():
     ids=repr,
 )
 def test_an_operator_object_gives_the_same_modes_as_its_name(operator, name, settings):
+    def pooled(local_operator):
+        pool = sc.HiSP(3, 4, local_operator=local_operator)
+        return pool(GRID, np.ones((36, 2)), partition=FOUR).coarsening.modes
+
     for make in (
         lambda **kind: sc.local_modes(GRID, FOUR, 3, **kind),
         lambda **kind: sc.coarsen(GRID, FOUR, 3, **kind).modes,
         lambda **kind: sc.coarsen_levels(GRID, 4, n_levels=1, rank=3, **kind)[0].modes,
+        *([] if settings else [pooled]),
     ):
         one, two = make(local_operator=operator), make(local_operator=name, **settings)
         assert one.local_operator == two.local_operator == name
@@ -384,18 +388,6 @@ def test_local_modes_are_immutable_but_fields_can_be_replaced():
     assert M.clusters.labels.tolist() == P.labels.tolist()
 
 
-def test_negative_cluster_indices_count_from_the_end():
-    M = sc.local_modes(
-        CellularSheaf.random(nx.path_graph(5), 2, 3, seed=3), Partition([0, 0, 0, 1, 1]), [1, 2]
-    )
-    np.testing.assert_array_equal(M.eigenvalues(-1), M.eigenvalues(1))
-    np.testing.assert_array_equal(M.basis(-2), M.basis(0))
-    for a in (2, -3):
-        for get in (M.eigenvalues, M.basis):
-            with pytest.raises(IndexError):
-                get(a)
-
-
 def test_the_repr_of_local_modes_lists_their_sizes():
     F = CellularSheaf.constant(nx.path_graph(4))
     M = sc.local_modes(F, Partition([0, 0, 0, 1]), [2, 1], "principal")
@@ -410,7 +402,7 @@ def test_the_warning_about_ties_contains_no_values():
     for graph, scale, rank in ((nx.cycle_graph(4), 1.0, 2), (nx.complete_graph(7), 1.7, 3)):
         F = CellularSheaf.constant(graph)
         F = F.with_maps(F.tail_data * scale, F.head_data * scale)
-        P = Partition(np.zeros(F.n_vertices, int))
+        P = one_cluster(F)
         with pytest.warns(sc.TiedModesWarning) as caught:
             M = sc.local_modes(F, P, rank)
         assert M.tied.all()

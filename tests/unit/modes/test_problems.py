@@ -1,7 +1,5 @@
 """Large clusters against the dense solver, by LAPACK and by the sparse method, at any scale."""
 
-import warnings
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -94,21 +92,6 @@ def test_modes_of_large_clusters_match_the_dense_solver(
     assert len(called) == (4 if method == "sparse" and name != "nothing" else 0)
 
 
-@pytest.mark.parametrize("dtype", DTYPES)
-def test_consistent_rotations_have_double_eigenvalues(dtype):
-    F = turned(gallery.bundle(nx.gnm_random_graph(45, 120, seed=3), 2, seed=5), dtype)
-    local = L, delta = local_operator_of(F, one_cluster(F), 0, "internal")
-    values = np.linalg.eigvalsh(L).reshape(-1, 2)
-    assert_residual(values[:, 1] - values[:, 0], delta, delta, n=90, eps=eps_of(F.dtype))
-    for r in (1, 2, 3, 4, 17, 88, 89):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always")
-            M = sc.local_modes(F, one_cluster(F), r)
-        assert [w.category for w in caught] == [sc.TiedModesWarning] * (r % 2)
-        assert M.tied.tolist() == [r % 2 == 1]
-        assert_lowest_eigenpairs(M, 0, local)
-
-
 def test_small_problems_use_one_thread(monkeypatch):
     started = []
     pool = threads.ThreadPoolExecutor
@@ -117,9 +100,6 @@ def test_small_problems_use_one_thread(monkeypatch):
     F = CellularSheaf.random(nx.path_graph(40), 2, 2, seed=3)
     modes_of(F, Partition(np.arange(40) // 4), 2)
     assert started == []
-
-
-# ---------------------------------------------------------------- the sparse method
 
 
 @pytest.mark.parametrize("dim", [2, 3, 4])
@@ -133,35 +113,27 @@ def test_perturbed_zeros_do_not_hide_other_eigenvalues(dim):
         assert_residual(A @ X - X * values, 8.0, n=A.shape[0])
 
 
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 @pytest.mark.parametrize(
-    "graph", [nx.path_graph(100), nx.star_graph(100), nx.grid_2d_graph(10, 10)]
+    ("graph", "rank", "digits", "factor"),
+    covering(
+        [nx.path_graph(100), nx.grid_2d_graph(10, 10), nx.star_graph(99)],
+        [1, 2, 3, 5],
+        [0, 3],
+        [1, 1 + 1j],
+    ),
 )
-@pytest.mark.parametrize("decades", [4, 8])
-def test_the_sparse_method_handles_maps_of_very_different_size(graph, decades, monkeypatch):
+def test_sections_fit_every_edge_where_maps_differ_by_many_digits(
+    graph, rank, digits, factor, monkeypatch
+):
     monkeypatch.setattr(problems, "SPARSE_ABOVE", 35)
     monkeypatch.setattr(problems, "MAX_DENSE", 35)  # forbid the dense fallback
-    F = CellularSheaf.constant(graph)
-    weights = 10.0 ** -np.random.default_rng(1).uniform(0, decades, F.n_edges)
-    M = modes_of(F.with_maps(weights, weights), one_cluster(F), 3, "internal")
-    assert_lowest_eigenpairs(M, 0)
-
-
-@pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
-@pytest.mark.parametrize("graph", [nx.path_graph(100), nx.grid_2d_graph(10, 10)])
-@pytest.mark.parametrize("rank", [1, 2, 5])
-@pytest.mark.parametrize("digits", [0, 3])
-def test_sections_fit_every_edge_where_maps_differ_by_many_digits(graph, rank, digits, monkeypatch):
-    monkeypatch.setattr(problems, "SPARSE_ABOVE", 35)
-    monkeypatch.setattr(problems, "MAX_DENSE", 35)
     bundle = sc.gallery.bundle(graph, 2, seed=4)
     roots = 10.0 ** np.random.default_rng(2).uniform(-4, 4, bundle.n_edges)
     scale = 10.0 ** np.random.default_rng(3).uniform(-digits, digits, 100)  # of vertices
     maps = (bundle.tail_data, bundle.head_data)
     F = bundle.with_maps(
-        *(
-            (1 + 1j) * np.repeat(roots * scale[bundle.edges[:, end]], 4) * maps[end]
-            for end in (0, 1)
-        )
+        *(factor * np.repeat(roots * scale[bundle.edges[:, end]], 4) * maps[end] for end in (0, 1))
     )
     M = modes_of(F, one_cluster(F), rank, "internal")
     assert_lowest_eigenpairs(M, 0)

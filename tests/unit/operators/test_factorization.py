@@ -13,7 +13,7 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.operators import Factors, Order, elimination_order, factorization, fills_little
-from tests.support.helpers import assert_residual, covering
+from tests.support.helpers import assert_residual, covering, normal
 from tests.support.strategies import sheaves
 
 GRAPHS = {
@@ -46,9 +46,6 @@ def assert_cost_is_correct(L):
     lengths = lengths_of_factor(L, order.rows)
     assert (order.operations, order.entries) == ((lengths**2).sum(), lengths.sum())
     return order
-
-
-# ---------------------------------------------------------------- orders
 
 
 @given(sheaves())
@@ -136,9 +133,6 @@ def test_rows_of_a_stalk_are_grouped_and_empty_rows_are_not():
     assert elimination_order(scipy.sparse.csr_array((0, 0))).rows.shape == (0,)
 
 
-# ---------------------------------------------------------------- cost
-
-
 def chords(n, count, seed=0):
     """Return a path with random chords, which has wide breadth-first levels but little fill."""
     rng = np.random.default_rng(seed)
@@ -197,22 +191,24 @@ def test_small_matrices_with_full_rows_are_not_factored():
     assert fills_little(sc.laplacian(few))
 
 
-# ---------------------------------------------------------------- factors
-
-
 @pytest.mark.parametrize(
-    ("dtype", "graph"), covering([float, complex], [name for name in GRAPHS if name != "no edges"])
+    ("graph", "dtype", "complex_b", "h"),
+    covering(
+        sorted(GRAPHS.keys() - {"no edges"}), [float, complex], [False, True], [None, 1, 3, 21]
+    ),
 )
-def test_solves_and_counts_are_correct_in_both_orders(monkeypatch, graph, dtype):
+def test_solves_and_counts_are_correct_in_both_orders(monkeypatch, graph, dtype, complex_b, h):
     G = nx.convert_node_labels_to_integers(GRAPHS[graph])
     L = sc.laplacian(CellularSheaf.random(G, 2, 2, seed=1, dtype=dtype))
     values = np.linalg.eigvalsh(L.toarray())
-    b = np.random.default_rng(0).standard_normal((L.shape[0], 2)).astype(dtype)
+    shape = L.shape[:1] if h is None else (L.shape[0], h)
+    b = np.asfortranarray(normal(np.random.default_rng(0), shape, complex if complex_b else float))
     for above in (0, 10**9):
         monkeypatch.setattr(factorization, "OWN_ORDER_ABOVE", above)
         monkeypatch.setattr(factorization, "DEGREE_ABOVE", above)
         f = Factors(L, 0.1)
         x = f.solve(b)
+        assert x.shape == b.shape
         assert_residual(L @ x + 0.1 * x - b, L, x, n=10)
         assert f.count_negative() == 0
         for k in (1, 5, len(values) - 1):
@@ -268,18 +264,3 @@ def test_memory_of_superlu_is_freed_by_the_thread_that_took_it(monkeypatch, shif
     assert (error is None) == (shift > 0)
     assert len(events) == 2
     assert events[0] is events[1]
-
-
-@pytest.mark.parametrize(
-    ("complex_b", "h", "dtype"), covering([False, True], [None, 1, 3, 21], [float, complex])
-)
-def test_solve_accepts_any_number_of_columns_and_scalar_type(dtype, complex_b, h):
-    F = CellularSheaf.random(nx.grid_2d_graph(7, 7), 2, 2, seed=1, dtype=dtype)
-    L = sc.laplacian(F)
-    f = Factors(L, 0.1)
-    rng = np.random.default_rng(0)
-    b = rng.standard_normal((98,) if h is None else (98, h))
-    b = b + 1j * rng.standard_normal(b.shape) if complex_b else b
-    x = f.solve(np.asfortranarray(b))
-    assert x.shape == b.shape
-    assert_residual(L @ x + 0.1 * x - b, L, x, n=10)

@@ -11,21 +11,19 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from tests.support import reference
 from tests.support.errors import raises
-from tests.support.helpers import assert_residual, eps_of, residual, size
+from tests.support.helpers import assert_residual, eps_of, residual, singular_values
 from tests.support.strategies import DTYPES, sheaves
-from tests.theory.test_theorems import shifted_blocks
 
 
-def clearly_singular(F, singular="pinv", eps=0.0):
+def clearly_singular(F):
     """Return whether each D_v is singular; discard sheaves in which rounding decides."""
     found = []
     delta = reference.coboundary(F).astype(np.result_type(F.dtype, np.float64))
-    for v, D in enumerate(shifted_blocks(F, singular, eps)):
-        A = delta[:, reference.vertex_coordinates(F, v)]
-        shift = np.sqrt(max(size(D) - size(A.conj().T @ A), 0.0)) * np.eye(len(D))
-        values = np.linalg.svd(np.vstack([A, shift]), compute_uv=False)
-        values = np.append(values, np.zeros(len(D) - len(values)))
-        level = 4 * len(D) * eps_of(F.dtype) * values.max(initial=0)
+    for v, d in enumerate(F.vertex_dims):
+        values = np.zeros(d)
+        sigma = singular_values(delta[:, reference.vertex_coordinates(F, v)])
+        values[: len(sigma)] = sigma
+        level = 4 * d * eps_of(F.dtype) * values.max(initial=0)
         assume(not ((values > level / 4) & (values < 100 * level)).any())
         found.append(bool((values <= level).any()))
     return found
@@ -91,13 +89,6 @@ def test_loops_that_cancel_up_to_rounding_add_no_rank(other):
     assert_residual((N.tail_map(0) - N.head_map(0)) - np.diag([0.0, other]), n=2)
 
 
-def test_augment_adds_the_identity_at_any_scale():
-    F = CellularSheaf([[0, 1]], [[[1e-50]]], [[[1e50]]])  # D = 1e-100 and 1e100
-    N = sc.normalize(F, "augment", eps=3.0)
-    assert_residual(N.tail_map(0)[0, 0] / 1e-50 - 1, n=1)
-    assert_residual(N.head_map(0)[0, 0] - 1, n=1)
-
-
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("scale", [1e-10, 1.0, 1e5, 1e14])
 @pytest.mark.parametrize("singular", ["augment", "regularize"])
@@ -114,20 +105,14 @@ def test_shift_below_rounding_does_not_amplify_errors(dtype, scale, singular):
 
 
 def test_eps_defaults_to_1e_8_and_affects_only_regularize():
-    F = CellularSheaf.random(nx.cycle_graph(4), 2, 3, seed=9)
+    F = CellularSheaf.random(nx.cycle_graph(list("dbca")), 2, 3, seed=9)
     default, given_eps = sc.normalize(F, "regularize"), sc.normalize(F, "regularize", eps=1e-8)
     np.testing.assert_array_equal(default.tail_data, given_eps.tail_data)
     assert residual(default.tail_data - sc.normalize(F).tail_data, default.tail_data, n=2) > 1e3
     for singular in ("pinv", "augment"):
         one, other = sc.normalize(F, singular, eps=1e-8), sc.normalize(F, singular, eps=0.5)
         np.testing.assert_array_equal(one.tail_data, other.tail_data)
-
-
-def test_loops_contribute_their_difference_to_the_degree():
-    # D_0 = 1 + (5 - 3)^2
-    F = CellularSheaf([[0, 1], [0, 0]], [[[1.0]], [[5.0]]], [[[1.0]], [[3.0]]])
-    N = sc.laplacian(sc.normalize(F)).toarray()
-    assert_residual(N - [[1, -1 / np.sqrt(5)], [-1 / np.sqrt(5), 1]], n=1)
+        assert one.vertex_labels == ("d", "b", "c", "a")
 
 
 def test_unknown_options_of_normalize_raise():
@@ -140,11 +125,6 @@ def test_unknown_options_of_normalize_raise():
     for eps in (1j, None, [1e-8]):
         with raises("TypeError: `eps` must be a real number"):
             sc.normalize(F, "regularize", eps=eps)
-
-
-def test_normalization_keeps_labels():
-    F = CellularSheaf.constant(nx.path_graph(["b", "a"]))
-    assert sc.normalize(F).vertex_labels == ("b", "a")
 
 
 @pytest.mark.parametrize("dtype", DTYPES)

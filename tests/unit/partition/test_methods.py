@@ -16,16 +16,8 @@ from sheafcoarsen._kernels.partition import balls
 from sheafcoarsen.partition import methods, select
 from sheafcoarsen.partition.links import links_of
 from sheafcoarsen.partition.methods import find_balls, match_levels
+from tests.support.helpers import normal
 from tests.unit.partition.test_select import assert_guarantees
-
-
-def test_heavy_links_are_matched_first():
-    G = nx.path_graph(8)
-    for u in (0, 2, 4, 6):
-        G.edges[u, u + 1]["weight"] = 5.0
-    labels = match_levels(links_of(G, "graph"), 4, np.random.default_rng(0))
-    assert (labels[0::2] == labels[1::2]).all()
-    assert len(np.unique(labels)) == 4
 
 
 def test_groups_grow_up_to_the_maximum_weight():
@@ -128,22 +120,12 @@ def test_missing_pymetis_raises_error_with_install_command(monkeypatch):
         select(nx.path_graph(5), 2, method="metis")
 
 
-def test_spectral_finds_cliques_of_unequal_size():
-    G = nx.disjoint_union(nx.complete_graph(30), nx.complete_graph(5))
-    G.add_edge(0, 30)
-    partition = select(G, 2, method="spectral")
-    assert sorted(partition.sizes.tolist()) == [5, 30]
-
-
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
 def test_spectral_finds_large_blocks_by_lanczos():
     sizes = [300, 400, 500]
     G = nx.stochastic_block_model(sizes, 0.002 + 0.05 * np.eye(3), seed=11)
     truth = np.repeat([0, 1, 2], sizes)
-    partition = select(np.array(G.edges), 3, method="spectral")
-    table = np.zeros((3, 3))
-    np.add.at(table, (truth, partition.labels), 1)
-    assert table.max(axis=1).sum() >= 0.98 * 1200
+    assert agreement(select(np.array(G.edges), 3, method="spectral").labels, truth) >= 0.98
 
 
 def test_spectral_cuts_a_long_path_evenly():
@@ -170,9 +152,6 @@ def test_only_large_components_use_a_sparse_eigensolver(n, called, monkeypatch):
     assert len(calls) == called
 
 
-# ---------------------------------------------------------------- spectral clusters of a sheaf
-
-
 PLANTED = np.repeat([0, 1], 200)
 
 
@@ -190,11 +169,7 @@ def transports(seed, d, dtype=float, k=3, size=100, p=(0.25, 0.25)):
     rng = np.random.default_rng(seed)
     labels = np.repeat(np.arange(k), size)
     edges = np.array(nx.random_partition_graph([size] * k, *p, seed=seed).edges)
-    draw = CellularSheaf.random(edges, d, d, kind="orthogonal", seed=rng, dtype=dtype)
-    U = draw.head_data.reshape(-1, d, d).copy()
-    loops = np.stack([np.arange(k * size)] * 2, axis=1)
-    frames = CellularSheaf.random(loops, d, d, kind="orthogonal", seed=rng, dtype=dtype)
-    g = frames.tail_data.reshape(-1, d, d)
+    g, U = (np.linalg.qr(normal(rng, (m, d, d), dtype))[0] for m in (k * size, len(edges)))
     flat = g[edges[:, 0]] @ g[edges[:, 1]].conj().swapaxes(1, 2)
     inside = labels[edges[:, 0]] == labels[edges[:, 1]]
     return CellularSheaf.connection(edges, np.where(inside[:, None, None], flat, U)), labels
@@ -233,12 +208,8 @@ def test_many_clusters_of_a_large_sheaf_are_found():
     P = sc.select(F, 12, method="spectral")
     assert P.n_clusters == 12
     assert agreement(P.labels, labels) >= 0.9
-
-
-def test_number_of_features_is_bounded_for_many_clusters():
-    F, _ = transports(1, 3, k=12, size=10, p=(0.9, 0.02))
-    rows = methods._sheaf_rows(F, 12, np.random.default_rng(0))
-    assert rows.shape == (120, 24**2)
+    # more features would take more memory
+    assert methods._sheaf_rows(F, 12, np.random.default_rng(0)).shape == (480, 24**2)
 
 
 @pytest.mark.parametrize("dim", [1, 3])
@@ -258,19 +229,3 @@ def test_clusters_that_only_one_coordinate_shows_are_found(seed):
     maps = np.sqrt(np.where(inside[:, None], [0.99, 0.01], [0.01, 0.99]))
     F = CellularSheaf.diagonal(edges, maps, maps)
     assert agreement(sc.select(F, 2, method="spectral").labels, planted) >= 0.99
-
-
-def test_ragged_stalks_and_components_are_allowed():
-    F = sc.disjoint_union([transports(0, 2, k=2)[0], camps(0), CellularSheaf.constant([[0, 1]])])[0]
-    for k in (2, 3, 7):
-        assert sc.select(F, k, method="spectral").n_clusters == k
-    G = CellularSheaf.random(nx.karate_club_graph(), [0, 1] * 17, 2, seed=0)
-    assert sc.select(G, 5, method="spectral").n_clusters == 5
-
-
-@pytest.mark.parametrize("dims", [[1, 0, 0, 0], [0] * 4, [2] * 4])
-def test_isolated_stalks_are_allowed(dims):
-    """There are fewer modes than clusters, or maps are zero."""
-    F = CellularSheaf.random(nx.path_graph(4), dims, 2, seed=0)
-    F = F.with_maps(0 * F.tail_data, F.head_data)  # vertex 0 has zero maps
-    assert sc.select(F, 3, method="spectral").n_clusters == 3

@@ -65,13 +65,6 @@ def test_labels_may_have_any_integer_type_or_be_integral_floats(dtype):
     assert P.labels.dtype == np.int64
 
 
-def test_partition_without_vertices():
-    P = Partition([])
-    assert (P.n_vertices, P.n_clusters, P.assignment_matrix().shape) == (0, 0, (0, 0))
-    assert repr(P) == "Partition(n_vertices=0, n_clusters=0)"
-    assert "sizes" not in P._repr_html_()
-
-
 def test_cluster_accepts_negative_indices_and_checks_bounds():
     P = Partition([0, 1, 0])
     assert [P.cluster(a).tolist() for a in (-2, -1)] == [[0, 2], [1]]
@@ -96,13 +89,14 @@ def test_arrays_of_a_partition_are_read_only_copies():
     assert P.assignment_matrix().max() == 1
 
 
-def test_partitions_compare_by_identity():
-    P = Partition([0, 1])
-    assert len({P, P, Partition([0, 1])}) == 2
-
-
-def test_repr_shows_counts_and_sizes():
-    assert repr(Partition([0, 1, 0, 1, 1])) == "Partition(n_vertices=5, n_clusters=2, sizes 2 .. 3)"
+def test_partitions_compare_by_identity_and_their_repr_shows_sizes():
+    P = Partition([0, 1, 0, 1, 1])
+    assert len({P, P, Partition(P.labels)}) == 2
+    assert repr(P) == "Partition(n_vertices=5, n_clusters=2, sizes 2 .. 3)"
+    P = Partition([])
+    assert (P.n_vertices, P.n_clusters, P.assignment_matrix().shape) == (0, 0, (0, 0))
+    assert repr(P) == "Partition(n_vertices=0, n_clusters=0)"
+    assert "sizes" not in P._repr_html_()
 
 
 BAD_LABELS = [

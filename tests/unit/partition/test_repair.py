@@ -69,21 +69,6 @@ def test_repair_splits_heavy_clusters_and_merges_light_ones():
     assert np.bincount(found, dims).tolist() == [3] * 4
 
 
-@pytest.mark.parametrize("method", METHODS)
-def test_clusters_are_split_into_at_most_one_part_per_vertex(method):
-    """One or two vertices outweigh all others, which must still form the remaining clusters."""
-    rng = np.random.default_rng(0)
-    for seed in range(40):
-        n = int(rng.integers(4, 14))
-        graph = nx.random_labeled_tree(n, seed=seed)
-        graph.add_edges_from(rng.integers(0, n, (n // 2, 2)).tolist())
-        dims = rng.integers(1, 4, n)
-        dims[rng.integers(0, n, 2)] = rng.integers(20, 200, 2)
-        n_clusters, edges = int(rng.integers(2, n)), list(graph.edges)
-        F = sheaf_on(edges, dims, np.ones(len(edges), int))
-        assert_guarantees(sc.select(F, n_clusters, method=method), n_clusters, n, edges)
-
-
 def crumbs(large, small, seed=0):
     """A connected graph of ``large`` vertices among ``small`` triangles, pairs and singles."""
     parts = [nx.cycle_graph(3), nx.path_graph(2), nx.empty_graph(1)]
@@ -148,9 +133,6 @@ def test_components_are_not_joined_if_there_are_enough_clusters():
     for component in nx.connected_components(graph):
         assert len(np.unique(partition.labels[list(component)])) == 1
     assert sc.select(graph, 230).n_clusters == 230
-
-
-# ---------------------------------------------------------------- about as many as components
 
 
 def with_pairs(large=1500, pairs=100):

@@ -1,8 +1,10 @@
 """What all pictures share, read back from the artists, never from pixels; colours."""
 
+import dataclasses
 import itertools
 import subprocess
 import sys
+from types import MappingProxyType
 
 import matplotlib as mpl
 import networkx as nx
@@ -14,6 +16,7 @@ from matplotlib.figure import Figure
 import sheafcoarsen as sc
 from sheafcoarsen import plot
 from sheafcoarsen.plot.draw import cluster_colors, number_colors, palette, title
+from tests.support.errors import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -128,6 +131,39 @@ def test_names_cover_no_other_text_and_stay_inside_of_the_axes(name, layout):
         assert panel.bbox.count_contains(np.concatenate(boxes)) == 2 * len(boxes)
 
 
+@pytest.mark.parametrize("picture", ["partition", "elimination"])
+@pytest.mark.parametrize(
+    ("names", "chosen", "shown"),
+    [
+        (list("dbcafe"), None, list("dbcafe")),
+        ([0, "x", 2, "y"], None, ["x", "y"]),
+        (range(6), None, []),
+        ([f"v{v}" for v in range(21)], None, []),
+        ([f"v{v}" for v in range(60)], ["v40", "v3"], ["v40", "v3"]),
+        (range(60), [40, 3], [40, 3]),
+    ],
+)
+def test_names_of_a_few_or_of_chosen_vertices_stand_at_their_vertices(
+    names, chosen, shown, picture, ax
+):
+    n, last = len(names), names[3]
+    F = sc.CellularSheaf.constant(nx.path_graph(names))
+    where = {name: (float(v), float(v % 7)) for v, name in enumerate(names)}
+    retained, numbers = [], 0
+    if picture == "partition":
+        C = sc.coarsen(F, sc.Partition(np.arange(n) // 2), 1)
+        plot.partition(C, MappingProxyType(where), names=chosen, ax=ax)
+        numbers = C.partition.n_clusters if n < 40 else 0
+    else:
+        plot.elimination(sc.eliminate(F, keep=[last]), where, names=chosen, ax=ax)
+        retained = [last] if chosen or isinstance(last, str) else []
+    for panel, expected in zip(ax.child_axes, (shown, retained), strict=True):
+        words = [text for text in panel.texts if text.get_weight() != "bold"]
+        found = [(text.get_text(), text.xy) for text in words]
+        assert found == [(str(name), where[name]) for name in expected]
+        assert len(panel.texts) == len(words) + numbers
+
+
 def test_names_are_nearer_to_their_vertex_than_to_others():
     F = sc.CellularSheaf.constant(nx.path_graph(list("abc")))
     pos = np.array([[0.0, 0.0], [0.3, 0.0], [10.0, 0.0]])
@@ -168,29 +204,40 @@ def test_plots_without_axes_create_a_figure(name, C):
         pyplot.close(ax.figure)
 
 
-def test_objects_of_other_types_raise(C):
+def test_invalid_arguments_raise(C):
     """With the right article: an E is a letter that is spoken as one."""
-    with pytest.raises(TypeError, match="`K` must be an Elimination, got str"):
+    with raises("TypeError: `K` must be an Elimination, got str"):
         plot.elimination("K")
-    with pytest.raises(TypeError, match="must be an EnergyLedger or a HierarchyLedger, got str"):
+    with raises("ValueError: `up` must be"):
+        plot.elimination(sc.eliminate(C.fine), np.zeros((34, 2)), up="w")
+    with raises("TypeError: `E` must be an EnergyLedger or a HierarchyLedger, got str"):
         plot.ledger("E")
-    with pytest.raises(TypeError, match="`E` must be an Eigenmodes, got CellularSheaf"):
+    with raises("TypeError: `E` must be an Eigenmodes, got CellularSheaf"):
         plot.modes(C.fine)
-    with pytest.raises(TypeError, match="`ax` must be matplotlib axes, got Figure"):
+    with raises("ValueError: `pos` must have shape (n, 3), got (34, 2)"):
+        plot.modes(sc.eigenmodes(C.fine, 1), np.zeros((34, 2)), [[0, 1, 2]])
+    named = sc.coarsen(C.fine.with_labels([f"v{v}" for v in range(34)]), C.partition, 1)
+    with raises("ValueError: `names[0]` = 'w' is not the name of a vertex"):
+        plot.partition(named, names=["w"])
+    own = sc.coarsen(C.fine, C.partition, basis=[C.modes.basis(a) for a in range(4)])
+    with raises("ValueError: a basis of your own has no local spectra"):
+        plot.spectra(own)
+    with raises("TypeError: `ax` must be matplotlib axes, got Figure"):
         plot.spectra(C, ax=Figure())
-
-
-@pytest.mark.parametrize("name", [*PICTURES, "modes", "elimination", "poses"])
-def test_flat_plots_refuse_axes_in_space(name, C):
-    ax = Figure().add_subplot(projection="3d")
-    with pytest.raises(ValueError, match="`ax` must be plane axes, got axes with projection='3d'"):
-        all_pictures(C)[name](ax)
-
-
-def test_plots_in_space_refuse_polar_axes():
-    ax = Figure().add_subplot(projection="polar")
-    with pytest.raises(ValueError, match='plane axes or axes with projection="3d", got .*polar'):
-        plot.surface(np.eye(3), [[0, 1, 2]], ax=ax)
+    with raises("TypeError: `S` must be a Synchronization or a PoseGraph, got Cell"):
+        plot.poses(CHAIN.sheaf)
+    with raises("ValueError: `S` must have translations, but a sheaf was"):
+        plot.poses(sc.synchronize(CHAIN.sheaf))
+    with raises("ValueError: `S` is a pose graph without poses: compute them"):
+        plot.poses(CHAIN)
+    S = sc.synchronize(CHAIN)
+    with raises("TypeError: `outliers` requires a Synchronization"):
+        plot.poses(dataclasses.replace(CHAIN, poses=(S.rotations, S.translations)), outliers=1)
+    for name in (*PICTURES, "modes", "elimination", "poses"):
+        with raises("ValueError: `ax` must be plane axes, got axes with projection='3d'"):
+            all_pictures(C)[name](Figure().add_subplot(projection="3d"))
+    with raises("""ValueError: or axes with projection="3d", got axes with projection='polar'"""):
+        plot.surface(np.eye(3), [[0, 1, 2]], ax=Figure().add_subplot(projection="polar"))
 
 
 # ---------------------------------------------------------------- sizes

@@ -3,7 +3,6 @@
 import matplotlib as mpl
 import networkx as nx
 import numpy as np
-import pytest
 from matplotlib.figure import Figure
 
 import sheafcoarsen as sc
@@ -13,10 +12,6 @@ from tests.unit.plot.test_axes import collections, draw, overlapping_texts
 # a square with a diagonal, and a leaf
 EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [2, 4], [0, 2]])
 PLACES = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1], [2, 2]])
-
-
-def names_of(ax):
-    return [[text.get_text() for text in panel.texts] for panel in ax.child_axes]
 
 
 def segments(ax, label):
@@ -49,28 +44,6 @@ def test_new_edges_are_dashed(ax):
     )
     assert collections(left)["edges through eliminated vertices"].get_linestyle()[0][1] is not None
     assert "edges between former neighbours" not in collections(left)
-
-
-def test_names_are_written_in_small_graphs_as_in_partitions(ax):
-    names = [*("bus " + "abc"[v % 3] + str(v) for v in range(30))]
-    F = sc.CellularSheaf.constant(nx.cycle_graph(30)).with_labels(names)
-    plot.elimination(sc.eliminate(F, keep=["bus a0", "bus b10"]), ax=ax)
-    assert names_of(ax) == [[], ["bus a0", "bus b10"]]
-    path = sc.CellularSheaf.constant(nx.relabel_nodes(nx.path_graph(4), {1: "x", 3: "y"}))
-    ax = plot.elimination(sc.eliminate(path, keep=["y"]), ax=ax.figure.add_subplot())
-    assert names_of(ax) == [["x", "y"], ["y"]]
-
-
-@pytest.mark.parametrize("named", [True, False])
-def test_chosen_vertices_are_named_in_the_panels_that_show_them(named, ax):
-    F = sc.CellularSheaf.constant(nx.cycle_graph(30))
-    chosen, expected = [20, 7], ["20", "7"]
-    if named:
-        F = F.with_labels([f"bus {v}" for v in range(30)])
-        chosen = expected = ["bus 20", "bus 7"]
-    plot.elimination(sc.eliminate(F, keep=[3, 20]), names=chosen, ax=ax)
-    assert names_of(ax) == [expected, expected[:1]]
-    assert ax.child_axes[0].texts[0].xy == ax.child_axes[1].texts[0].xy
 
 
 def test_crowded_names_are_further_off_with_a_line_to_their_vertices(ax):
@@ -140,9 +113,3 @@ def test_eliminating_every_vertex_can_be_plotted(ax):
         "4 vertices, 4 eliminated",
         "0 vertices, 0 edges",
     ]
-
-
-def test_up_is_one_of_the_axes(ax):
-    K = sc.eliminate(sc.CellularSheaf.constant(EDGES), keep=[0, 1, 2])
-    with pytest.raises(ValueError, match="`up` must be"):
-        plot.elimination(K, PLACES, up="w", ax=ax)

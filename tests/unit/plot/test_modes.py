@@ -161,9 +161,3 @@ def test_modes_of_a_tangent_bundle_are_arrows_on_the_faces_of_its_mesh(is_comple
             np.testing.assert_array_equal(getattr(arrows, name), getattr(wanted, name))
         assert len(marks(panel, PolyCollection)) == 1
     assert ax.get_title().endswith("arrows: tangent vectors")
-
-
-def test_faces_of_modes_require_positions_in_space(ax):
-    E = sc.eigenmodes(sc.CellularSheaf.constant(GRID), 1)
-    with pytest.raises(ValueError, match=r"`pos` must have shape \(n, 3\), got \(30, 2\)"):
-        plot.modes(E, POS, [[0, 1, 2]], ax=ax)

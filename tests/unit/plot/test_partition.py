@@ -1,7 +1,6 @@
 """The picture of a coarsening: every vertex, edge and loop, read back from the artists."""
 
 import warnings
-from types import MappingProxyType
 
 import matplotlib as mpl
 import networkx as nx
@@ -34,7 +33,7 @@ def panels(C, *where, ax):
     return map(collections, ax.child_axes)
 
 
-def test_partition_draws_every_vertex_edge_and_loop(C, ax):
+def test_every_vertex_edge_and_loop_is_drawn_in_proportion_to_its_stalk(C, ax):
     fine, coarse = panels(C, ax=ax)
     assert len(fine["vertices"].get_offsets()) == C.fine.n_vertices
     assert len(fine["internal edges"].get_segments()) == len(C.clusters.internal_edges)
@@ -42,18 +41,13 @@ def test_partition_draws_every_vertex_edge_and_loop(C, ax):
     assert len(coarse["vertices"].get_offsets()) == 4
     assert len(coarse["crossing edges"].get_segments()) == C.n_crossing_edges
     assert len(coarse["loop-cells"].get_offsets()) == C.sheaf.n_edges - C.n_crossing_edges
-
-
-def test_areas_and_widths_are_in_proportion_to_stalks(C, ax):
-    plot.partition(C, ax=ax)
-    dims, drawn = C.sheaf.edge_dims, collections(ax.child_axes[1])
-    sizes = drawn["vertices"].get_sizes()
+    dims, sizes = C.sheaf.edge_dims, coarse["vertices"].get_sizes()
     np.testing.assert_allclose(sizes / sizes[0], C.ranks / C.ranks[0])
     assert len(set(sizes)) == 4
-    widths = np.array(drawn["crossing edges"].get_linewidths())
+    widths = np.array(coarse["crossing edges"].get_linewidths())
     np.testing.assert_allclose(widths / widths[0], dims[: len(widths)] / dims[0])
     assert len(set(widths.tolist())) > 1
-    rings = np.array(drawn["loop-cells"].get_linewidths())
+    rings = np.array(coarse["loop-cells"].get_linewidths())
     expected = np.maximum(dims[len(widths) :] * widths[0] / dims[0], 0.6)  # wide enough to be seen
     np.testing.assert_allclose(rings, expected)
     assert expected.max() > 0.6
@@ -115,16 +109,6 @@ def test_given_positions_are_used_and_coarse_ones_are_nearest_to_their_means(C, 
     assert "as given" in ax.child_axes[0].get_xlabel()
 
 
-def test_positions_may_be_given_by_vertex_name(ax):
-    G = nx.relabel_nodes(nx.cycle_graph(4), dict(enumerate("dbca")))
-    F = sc.CellularSheaf.constant(G)
-    places = {name: (i, i * i) for i, name in enumerate("abcd")}
-    C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), 1)
-    plot.partition(C, MappingProxyType(places), ax=ax)
-    drawn = collections(ax.child_axes[0])["vertices"].get_offsets()
-    np.testing.assert_array_equal(drawn, [places[name] for name in F.vertex_labels])
-
-
 @pytest.mark.parametrize(
     ("pos", "faces", "message"),
     [
@@ -179,6 +163,11 @@ def on_a_sphere(K, levels=2):
     return sc.coarsen(F, sc.select(F, K), 2), points, faces
 
 
+def area(paths):
+    corners = [path.vertices @ [1, 1j] for path in paths]
+    return sum(abs((z[:-1].conj() * z[1:]).imag.sum()) / 2 for z in corners)
+
+
 @pytest.mark.parametrize("K", [6, 30])
 def test_faces_of_a_surface_have_the_colours_of_their_clusters(K, ax):
     C, points, faces = on_a_sphere(K)
@@ -187,6 +176,8 @@ def test_faces_of_a_surface_have_the_colours_of_their_clusters(K, ax):
     mixed = (labels != labels[:, :1]).any(axis=1)
     cells = left["cells"].get_paths()
     assert len(cells) == (~mixed).sum() + 3 * mixed.sum()
+    whole = collections(plot.surface(points, faces, ax=Figure().subplots()))["faces"].get_paths()
+    assert_residual(area(cells) - area(whole), area(whole), n=len(cells))
     assert "vertices" not in left
     # every disc has the hue of the cell that it stands on, but for light and shade
     discs = right["vertices"]
@@ -201,13 +192,14 @@ def test_faces_of_a_surface_have_the_colours_of_their_clusters(K, ax):
     assert "hidden" in ax.child_axes[1].get_xlabel()
     assert len(right["crossing edges"].get_segments()) < C.n_crossing_edges
     draw(ax)
+    named = plot.partition(C, points, faces, names=[50], ax=Figure().subplots())
+    assert [text.get_text() for text in named.child_axes[0].texts][-1] == "50"
 
 
 # ---------------------------------------------------------------- by the quotient
 
 
-def hairball(n=900, K=30):
-    return coarsened(nx.barabasi_albert_graph(n, 3, seed=7), K)
+HAIRBALL = nx.barabasi_albert_graph(900, 3, seed=7)
 
 
 def joined_pairs(left, right):
@@ -220,7 +212,8 @@ def joined_pairs(left, right):
 
 
 def test_a_graph_with_hubs_is_drawn_through_its_quotient(ax):
-    C = hairball()
+    """A disc of a cluster contains its vertices, and hardly overlaps with others."""
+    C = coarsened(HAIRBALL, 30)
     left, right = panels(C, ax=ax)
     assert "internal edges" not in left
     counts = np.diff(C.clusters.pair_ptr)
@@ -241,12 +234,18 @@ def test_a_graph_with_hubs_is_drawn_through_its_quotient(ax):
         ax.child_axes[1].get_xlabel()
     )
     draw(ax)
+    places = np.asarray(left["vertices"].get_offsets())
+    centres = np.asarray(right["vertices"].get_offsets())
+    distances = np.linalg.norm(places[:, None] - centres[None], axis=2)
+    assert np.mean(distances.argmin(axis=1) == C.partition.labels) > 0.97
+    hub = np.bincount(C.fine.edges.ravel()).argmax()
+    own = C.partition.labels == C.partition.labels[hub]
+    assert distances[hub, C.partition.labels[hub]] == distances[own].min()
 
 
 def test_links_are_red_if_most_of_their_edges_are_negative(ax):
-    G = nx.barabasi_albert_graph(900, 3, seed=7)
-    signs = np.where(np.random.default_rng(1).random(G.number_of_edges()) < 0.5, -1, 1)
-    F = sc.CellularSheaf.signed(list(G.edges), sign=signs)
+    signs = np.where(np.random.default_rng(1).random(HAIRBALL.number_of_edges()) < 0.5, -1, 1)
+    F = sc.CellularSheaf.signed(list(HAIRBALL.edges), sign=signs)
     C = sc.coarsen(F, sc.select(F, 30), 1)
     left, right = panels(C, ax=ax)
     sums = np.zeros((30, 30))
@@ -256,19 +255,6 @@ def test_links_are_red_if_most_of_their_edges_are_negative(ax):
     np.testing.assert_array_equal(red, sums[tuple(np.sort(ends, axis=1).T)] < 0)
     assert 0 < red.sum() < len(red)
     assert "red: most are negative" in ax.child_axes[0].get_xlabel()
-
-
-def test_discs_of_clusters_contain_their_vertices_and_hardly_overlap(ax):
-    C = hairball()
-    left, right = panels(C, ax=ax)
-    places = np.asarray(left["vertices"].get_offsets())
-    centres = np.asarray(right["vertices"].get_offsets())
-    distances = np.linalg.norm(places[:, None] - centres[None], axis=2)
-    assert np.mean(distances.argmin(axis=1) == C.partition.labels) > 0.97
-    degrees = np.bincount(C.fine.edges.ravel())
-    hub = degrees.argmax()
-    own = C.partition.labels == C.partition.labels[hub]
-    assert distances[hub, C.partition.labels[hub]] == distances[own].min()
 
 
 def test_graphs_without_hubs_are_drawn_edge_by_edge():
@@ -406,40 +392,3 @@ def test_partitions_of_every_kind_of_sheaf_can_be_drawn(drawn):
             ax = Figure().subplots()
             picture(C, ax=ax)
             draw(ax)
-
-
-@pytest.mark.parametrize(
-    ("names", "shown"),
-    [(list("abcdef"), list("abcdef")), (range(6), []), ([f"v{i}" for i in range(21)], [])],
-)
-def test_names_of_a_few_vertices_stand_at_their_vertices(names, shown, ax):
-    G = nx.path_graph(names)
-    F = sc.CellularSheaf.constant(G)
-    P = sc.Partition(np.arange(len(names)) // ((len(names) + 1) // 2))
-    where = {name: (float(i), float(i % 3)) for i, name in enumerate(names)}
-    plot.partition(sc.coarsen(F, P, 1), pos=where, ax=ax)
-    left, right = ax.child_axes
-    found = {text.get_text(): text for text in left.texts}
-    assert sorted(found) == ["0", "1", *shown]
-    assert {text.get_text() for text in right.texts} == {"0", "1"}
-    for name in shown:
-        assert found[name].xy == where[name]
-
-
-def test_names_of_chosen_vertices_stand_at_their_vertices():
-    F = sc.CellularSheaf.constant(nx.path_graph([f"v{i}" for i in range(60)]))
-    where = np.stack([np.arange(60.0), np.arange(60) % 7], axis=1)
-    for G, chosen, shown in ((F, ["v40", "v3"], ["v40", "v3"]), (F.with_labels(None), [7], ["7"])):
-        C = sc.coarsen(G, sc.Partition(np.arange(60) // 2), 1)
-        panels = plot.partition(C, where, names=chosen, ax=Figure().subplots()).child_axes
-        assert [text.get_text() for text in panels[0].texts] == shown
-        places = [text.xy for text in panels[0].texts]
-        np.testing.assert_array_equal(places, where[[int(name.strip("v")) for name in shown]])
-        assert len(panels[1].texts) == 0
-    with pytest.raises(ValueError, match="names.* = 'w' is not the name of a vertex"):
-        plot.partition(sc.coarsen(F, sc.Partition(np.arange(60) // 2), 1), names=["w"])
-    points, faces = icosphere(1)
-    surface = sc.CellularSheaf.constant(sc.gallery.tangent_bundle(points, faces).edges)
-    C = sc.coarsen(surface, sc.Partition(np.arange(len(points)) // 2), 1)
-    ax = plot.partition(C, points, faces, names=[5], ax=Figure().subplots())
-    assert [text.get_text() for text in ax.child_axes[0].texts] == ["5"]

@@ -1,7 +1,6 @@
 """The picture of poses, read back from the artists."""
 
 import dataclasses
-import re
 
 import numpy as np
 import pytest
@@ -34,8 +33,6 @@ def test_odometry_and_loop_closures_join_their_poses(ax):
 
 def test_a_pose_graph_is_drawn_with_its_own_poses(ax):
     G, found = pose_graph(2, ring_with_chords(6, 0))
-    with pytest.raises(ValueError, match=r"`S` is a pose graph without poses: compute them"):
-        plot.poses(G, ax=ax)
     plot.poses(dataclasses.replace(G, poses=found), ax=ax)
     np.testing.assert_array_equal(segments(ax, "odometry"), found[1][G.edges[:5]])
     reverse = dataclasses.replace(G, poses=found, vertex_labels=(0, 9, 2, 8, 4, 6))
@@ -43,15 +40,17 @@ def test_a_pose_graph_is_drawn_with_its_own_poses(ax):
     np.testing.assert_array_equal(ways, found[1][G.edges[4:5]])
 
 
-def test_edges_left_out_stay_dashed_where_few_are_ringed(ax):
+def test_the_worst_edges_are_ringed_and_others_left_out_stay_dashed(ax):
     G, _ = pose_graph(2, ring_with_chords(20, 20), noise=0.01)
     turned = G.rotations.copy()
     turned[[22, 30, 35]] = turned[[22, 30, 35]] @ [[0.0, -1.0], [1.0, 0.0]]
     S = sc.synchronize(dataclasses.replace(G, rotations=turned, kappa=1e4, tau=1e4), robust="tls")
     assert np.flatnonzero(S.weights < 0.5).tolist() == [22, 30, 35]
-    plot.poses(S, outliers=1, ax=ax)
-    worst = S.outliers()[0]
-    np.testing.assert_array_equal(segments(ax, "worst edges"), S.translations[G.edges[[worst]]])
+    plot.poses(S, outliers=2, ax=ax)
+    worst = S.outliers()[:2]
+    np.testing.assert_array_equal(segments(ax, "worst edges"), S.translations[G.edges[worst]])
+    rings = ax.collections[-1].get_offsets()
+    np.testing.assert_allclose(rings, segments(ax, "worst edges").mean(axis=1), rtol=1e-12)
     shown = [text.get_text() for text in ax.get_legend().get_texts()]
     assert shown[-1] == "middles of worst edges"
     assert ax.get_title() == "20 poses, 40 measurements, 3 left out"
@@ -65,7 +64,7 @@ def test_edges_left_out_stay_dashed_where_few_are_ringed(ax):
 
 def test_many_edges_left_out_are_thin_and_not_ringed(ax):
     G, _ = pose_graph(2, ring_with_chords(40, 60))
-    S = dataclasses.replace(sc.synchronize(G), weights=np.where(np.arange(100) < 40, 1.0, 0.0))
+    S = dataclasses.replace(sc.synchronize(G), weights=np.where(np.arange(100) < 40, 1.0, 0.4))
     plot.poses(S, ax=ax)
     lines = collections(ax)
     assert len(lines["left out"].get_segments()) == 60
@@ -91,44 +90,8 @@ def test_legends_are_inside_where_nothing_makes_space_below(layout, inside):
     assert box.y0 >= -2  # pixels
 
 
-def test_the_worst_edges_are_dashed_and_ringed(ax):
-    G, _ = pose_graph(2, ring_with_chords(20, 20), noise=0.1)
-    S = sc.synchronize(G)
-    plot.poses(S, outliers=4, ax=ax)
-    np.testing.assert_array_equal(
-        segments(ax, "worst edges"), S.translations[G.edges[S.outliers()[:4]]]
-    )
-    rings = ax.collections[-1].get_offsets()
-    np.testing.assert_allclose(rings, segments(ax, "worst edges").mean(axis=1), rtol=1e-12)
-    other = Figure().add_subplot()
-    plot.poses(S, ax=other)
-    assert "worst edges" not in collections(other)
-    weights = np.where(np.arange(G.n_edges) % 7 == 3, 0.4, 1.0)
-    left_out = plot.poses(dataclasses.replace(S, weights=weights), ax=Figure().add_subplot())
-    drawn = segments(left_out, "left out")
-    np.testing.assert_array_equal(drawn, S.translations[G.edges[3::7]])
-    with pytest.raises(TypeError, match="`outliers` requires a Synchronization"):
-        plot.poses(dataclasses.replace(G, poses=(S.rotations, S.translations)), outliers=1, ax=ax)
-
-
-def test_landmarks_are_drawn_as_crosses(ax):
-    G, _ = pose_graph(2, ring_with_chords(6, 0))
-    G = dataclasses.replace(G, sightings=sc.Sightings([[0, 0], [3, 1]], [[1, 2], [3, 4]], 1))
-    S = sc.synchronize(G)
-    plot.poses(S, ax=ax)
-    np.testing.assert_array_equal(collections(ax)["landmarks"].get_offsets(), S.landmarks)
-
-
-def test_components_are_drawn_side_by_side(ax):
-    G, _ = pose_graph(2, [[0, 1], [1, 2], [3, 4], [4, 5]])
-    plot.poses(sc.synchronize(G), ax=ax)
-    x = segments(ax, "odometry")[:, :, 0]
-    assert x[:2].max() < x[2:].min()
-    assert ax.get_title() == "6 poses, 4 measurements, 2 components, a frame for each"
-
-
-def test_landmarks_are_drawn_with_the_poses_that_observed_them(ax):
-    """Also where they alone join what measurements do not."""
+def test_components_are_side_by_side_each_with_the_landmarks_that_it_observed(ax):
+    """Landmarks may join what measurements do not."""
     G, _ = pose_graph(2, [[0, 1], [1, 2], [3, 4], [4, 5]])
     seen = sc.Sightings(
         [[0, 0], [5, 1], [0, 2]], [[1, 2], [3, 4], [40, 0]], 1, labels=tuple("abcd")
@@ -136,6 +99,8 @@ def test_landmarks_are_drawn_with_the_poses_that_observed_them(ax):
     S = sc.synchronize(dataclasses.replace(G, sightings=seen))
     plot.poses(S, ax=ax)
     ways, marks = segments(ax, "odometry"), collections(ax)["landmarks"].get_offsets()
+    assert ways[:2, :, 0].max() < ways[2:, :, 0].min()
+    assert ax.get_title() == "6 poses, 4 measurements, 2 components, a frame for each"
     here, there = ways[0, 0] - S.translations[0], ways[3, 1] - S.translations[5]
     assert there[0] > here[0] + 40
     assert_residual(marks - S.landmarks[:3] - [here, there, here], ways, n=6)
@@ -182,14 +147,6 @@ def test_spatial_poses_are_projected_onto_flat_axes(ax):
     whole = np.linalg.norm(np.diff(S.translations[:9], axis=0), axis=1)
     assert (lengths[:, 0] <= whole * (1 + 1e-12)).all()
     assert (lengths[:, 0] < 0.999 * whole).any()
-
-
-def test_results_without_translations_raise(ax):
-    G, _ = pose_graph(2, ring_with_chords(5, 0))
-    with pytest.raises(ValueError, match=re.escape("`S` must have translations, but a sheaf was")):
-        plot.poses(sc.synchronize(G.sheaf), ax=ax)
-    with pytest.raises(TypeError, match="`S` must be a Synchronization or a PoseGraph, got Cell"):
-        plot.poses(G.sheaf, ax=ax)
 
 
 def test_a_single_pose_can_be_drawn(ax):

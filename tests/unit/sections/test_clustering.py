@@ -21,15 +21,6 @@ def test_the_number_of_clusters_grows_with_the_number_of_components():
     assert clustering.cluster_count(wide, 1) == 10  # with at least four vertices each
 
 
-def test_clusters_of_meshes_match_select():
-    F = sc.CellularSheaf.constant(nx.convert_node_labels_to_integers(nx.grid_2d_graph(30, 30)))
-    sheaf, partition, split, is_cut = clustering.choose_clusters(F, 1)
-    assert sheaf is F
-    assert (split, is_cut) == (None, False)
-    labels = sc.select(F, clustering.cluster_count(F, 1), "balls").labels
-    assert (partition.labels == labels).all()
-
-
 def test_clusters_that_are_too_large_are_shrunk(monkeypatch):
     monkeypatch.setattr(clustering, "LAST", 20)
     F = sc.CellularSheaf.constant(nx.star_graph(99), dim=2)
@@ -75,9 +66,10 @@ def test_clusters_have_about_40_vertices_or_120_dimensions(dim):
     for growth in (1, 2):
         count = clustering.cluster_count(F, growth)
         assert abs(1600 / count - growth * mean) < 1
-        _, partition, _, is_cut = clustering.choose_clusters(F, growth)
-        assert not is_cut
+        sheaf, partition, split, is_cut = clustering.choose_clusters(F, growth)
+        assert (sheaf, split, is_cut) == (F, None, False)
         assert partition.n_clusters == count
+        np.testing.assert_array_equal(partition.labels, sc.select(F, count, "balls").labels)
 
 
 def test_the_dimension_of_dense_decompositions_is_bounded(monkeypatch):
@@ -94,13 +86,10 @@ def test_the_dimension_of_dense_decompositions_is_bounded(monkeypatch):
 
 
 @pytest.mark.usefixtures("no_forests")
-def test_clusters_are_enlarged_if_coarsening_stalls(monkeypatch):
+def test_clusters_are_enlarged_if_coarsening_stalls(monkeypatch, cluster_sizes):
     """Clusters of two vertices of a long path retain nearly all dimensions."""
-    monkeypatch.setattr(
-        "sheafcoarsen.sections._global_sections.sections_of_full_rank", lambda F: None
-    )
-    monkeypatch.setattr("sheafcoarsen.sections.clustering.VERTICES", 1)
-    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 10)
+    monkeypatch.setattr(_global_sections, "sections_of_full_rank", lambda F: None)
+    cluster_sizes(1, 120, 10)
     F = sc.CellularSheaf.constant(nx.path_graph(60))
     S = sc.global_sections(F)
     assert S.h0 == 1
@@ -110,12 +99,11 @@ def test_clusters_are_enlarged_if_coarsening_stalls(monkeypatch):
 
 @pytest.mark.usefixtures("no_forests")
 def test_a_stalk_that_is_too_large_raises(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", 20)
-    monkeypatch.setattr("sheafcoarsen.sections.clustering.LARGEST_LAST", 30)
-    with pytest.raises(
-        np.linalg.LinAlgError, match="a single stalk .* has dimension 40, but dense"
-    ):
-        sc.global_sections(sc.CellularSheaf.random(nx.path_graph(4), [40, 1, 1, 1], 45, seed=0))
+    monkeypatch.setattr(clustering, "LAST", 20)
+    monkeypatch.setattr(clustering, "LARGEST_LAST", 30)
+    F = sc.CellularSheaf.random(nx.path_graph(4), [40, 1, 1, 1], 45, seed=0)
+    with pytest.raises(np.linalg.LinAlgError, match="a single stalk .* dimension 40, but dense"):
+        sc.global_sections(F)
 
 
 def test_a_holonomy_that_counts_as_zero_inside_a_cluster_warns():

@@ -8,18 +8,10 @@ import pytest
 import scipy.linalg
 
 import sheafcoarsen as sc
-from tests.support.helpers import assert_residual
+from tests.support.helpers import assert_residual, normal
 
-SCALARS = ["float32", "float64", "complex64", "complex128"]
 SCALES = {"float32": 1e-30, "float64": 1e200, "complex64": 1e30, "complex128": 1e-300}
 EDGES = np.array([[0, 1], [2, 1], [2, 3], [3, 0], [1, 3]])
-
-
-def normal(rng, shape, dtype):
-    X = rng.standard_normal(shape)
-    if np.dtype(dtype).kind == "c":
-        X = X + 1j * rng.standard_normal(shape)
-    return X.astype(dtype)
 
 
 def signals(F, s, seed=0):
@@ -37,13 +29,11 @@ def planted(dtype, d=3, s=7, noise=0.0):
     return g, X + noise * normal(rng, X.shape, dtype)
 
 
-@pytest.mark.parametrize("dtype", SCALARS)
+@pytest.mark.parametrize("dtype", SCALES)
 def test_planted_transports_are_recovered_at_any_scale(dtype):
     g, X = planted(dtype)
-    X = (
-        X
-        * np.array([1, SCALES[dtype], 1, SCALES[dtype] ** 0.5]).astype(X.real.dtype)[:, None, None]
-    )
+    scales = np.array([1, SCALES[dtype], 1, SCALES[dtype] ** 0.5], X.real.dtype)
+    X = X * scales[:, None, None]
     F = sc.fit_connection(X, EDGES)
     assert F.dtype == dtype
     assert F.edges.tolist() == EDGES.tolist()
@@ -62,7 +52,7 @@ def test_fitted_connection_minimizes_the_energy_of_noisy_signals():
         assert abs(found[e] - least) <= 1e-12 * least
 
 
-@pytest.mark.parametrize("dtype", SCALARS)
+@pytest.mark.parametrize("dtype", SCALES)
 def test_fitted_maps_have_orthonormal_rows_and_minimum_energy(dtype):
     """Energies below the rounding of Gram matrices, of noise 1e-9, are accurate, too."""
     rng, eps = np.random.default_rng(0), np.finfo(dtype).eps
@@ -90,9 +80,7 @@ def test_kept_edges_have_minimum_total_energy():
     X = signals(sc.gallery.bundle(graph, 3, noise=0.1, seed=0), 100)
     pairs = np.array(list(itertools.combinations(range(7), 2)))
     F = sc.fit_maps(X, pairs, 3, n_edges=8)
-    energies = [
-        (np.linalg.svd(np.vstack([X[u], X[v]]))[1][3:] ** 2).sum() for u, v in pairs.tolist()
-    ]
+    energies = [(np.linalg.svd(np.vstack(X[pair]))[1][3:] ** 2).sum() for pair in pairs]
     choices = np.array(list(itertools.combinations(range(len(pairs)), 8)))
     least = np.array(energies)[choices].sum(axis=1).min()
     assert abs(sc.energy(F, X.reshape(21, 100)).sum() - least) <= 1e-8 * least

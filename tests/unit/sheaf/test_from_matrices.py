@@ -8,7 +8,7 @@ from hypothesis import given
 
 import sheafcoarsen as sc
 from tests.support import reference
-from tests.support.helpers import assert_residual, covering, eps_of
+from tests.support.helpers import assert_residual, covering, eps_of, normal
 from tests.support.strategies import DTYPES, sheaves
 
 GRAPH = nx.random_regular_graph(4, 20, seed=3)
@@ -25,11 +25,7 @@ def assert_comes_back(L, dims):
 
 
 def rotations(m, d, dtype, seed):
-    rng = np.random.default_rng(seed)
-    A = rng.standard_normal((m, d, d))
-    if np.dtype(dtype).kind == "c":
-        A = A + 1j * rng.standard_normal((m, d, d))
-    return np.linalg.qr(A)[0].astype(dtype)
+    return np.linalg.qr(normal(np.random.default_rng(seed), (m, d, d), dtype))[0]
 
 
 @pytest.mark.parametrize(("unit", "dtype", "d"), covering([1e-12, 1.0, 1e12], DTYPES, [1, 2, 3]))
@@ -49,7 +45,9 @@ def test_every_laplacian_of_one_dimensional_stalks_gives_a_sheaf(F):
     """What is left over goes to loops; nothing but rounding is refused."""
     L = sc.laplacian(F)
     try:
-        assert_comes_back(L, F.vertex_dims)
+        G = assert_comes_back(L, F.vertex_dims)
+        assert G.n_edges > 0 or not L.data.any()
+        assert L.data.any() or G.n_edges == 0
     except ValueError as error:
         assert "is too small for the balanced maps" in str(error)
         dense = np.abs(L.toarray())  # maps that differ by 1e12 leave rests below rounding
@@ -108,9 +106,3 @@ def test_normalized_laplacians_give_sheaves(d):
 def test_one_edge_with_differently_scaled_ends():
     F = assert_comes_back([[4, -2], [-2, 1]], 1)
     np.testing.assert_allclose(np.abs([F.tail_data[0], F.head_data[0]]), [2, 1], rtol=1e-7)
-
-
-@pytest.mark.parametrize("n", [0, 1, 4])
-def test_small_and_empty_matrices(n):
-    F = sc.CellularSheaf.from_laplacian(np.zeros((n, n)), 1)
-    assert (F.n_vertices, F.n_edges) == (n, 0)

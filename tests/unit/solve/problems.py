@@ -5,6 +5,7 @@ import numpy as np
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
+from tests.support import reference
 
 GRID = nx.convert_node_labels_to_integers(nx.grid_2d_graph(7, 8))
 MULTIGRAPH = nx.MultiGraph([(0, 0), (0, 1), (0, 1), (2, 2), *((i, i + 1) for i in range(1, 40))])
@@ -41,9 +42,9 @@ SHEAVES = {
 
 
 def unit_coboundary(F: CellularSheaf) -> tuple[np.ndarray, float]:
-    """Return delta in units of its largest entry, and that entry."""
-    delta = sc.coboundary(F).toarray()
-    unit = float(np.abs(delta).max())
+    """Return delta in double precision, in units of its largest entry, and that entry."""
+    delta = reference.coboundary(F).astype(np.result_type(F.dtype, np.float64))
+    unit = float(np.abs(delta).max(initial=0.0)) or 1.0
     return delta / unit, unit
 
 
@@ -68,25 +69,21 @@ def corridors(
     logarithms of the weights.
     """
     rng = np.random.default_rng(seed)
-    crossing, heading, steps = np.zeros(2, int), None, []
+    crossings = [(0, 0)]
     for _ in range(-(-n // length)):
-        ways = [np.array(way) for way in ((1, 0), (-1, 0), (0, 1), (0, -1))]
-        ways = [way for way in ways if ((crossing + way >= 0) & (crossing + way < streets)).all()]
-        if heading is not None:
-            ways = [way for way in ways if (way + heading).any()]
-        heading = ways[rng.integers(len(ways))]
-        crossing = crossing + heading
-        steps += [heading] * length
-    places = np.cumsum(steps[: n - 1], axis=0, dtype=np.int64)
-    places = np.concatenate([np.zeros((1, 2), np.int64), places]) @ [streets * length, 1]
+        x, y = crossings[-1]
+        ways = [(x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)]
+        ways = [v for v in ways if 0 <= min(v) <= max(v) < streets and v not in crossings[-2:-1]]
+        crossings.append(ways[rng.integers(len(ways))])
+    steps = np.repeat(np.diff(crossings, axis=0), length, axis=0)[: n - 1]
+    places = np.cumsum([[0, 0], *steps], axis=0) @ [streets * length, 1]
     order = np.argsort(places, kind="stable")
     again = places[order[1:]] == places[order[:-1]]
     seen = np.stack([order[:-1], order[1:]], axis=1)[again]
     seen = seen[rng.choice(len(seen), closures, replace=False)]
     edges = np.concatenate([np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), seen])
     headings = rng.uniform(-np.pi, np.pi, n)
-    angles = headings[edges[:, 1]] - headings[edges[:, 0]]
-    angles = angles + 0.01 * rng.standard_normal(len(edges))
+    angles = np.diff(headings[edges], axis=1)[:, 0] + 0.01 * rng.standard_normal(len(edges))
     cosines, sines = np.cos(angles), np.sin(angles)
     turns = np.stack([cosines, -sines, sines, cosines], axis=1).reshape(-1, 2, 2)
     weights = np.exp(spread * rng.standard_normal(len(edges)))

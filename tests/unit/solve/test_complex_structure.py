@@ -6,7 +6,7 @@ import scipy.sparse
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen.solve import complex_line
-from tests.support.helpers import assert_residual
+from tests.support.helpers import assert_residual, maps_of
 from tests.unit.solve.problems import GRID, SHEAVES
 
 LOOPS = nx.MultiGraph([(0, 0), (0, 1), (0, 1), (1, 2), (2, 0), (3, 3), (3, 4)])
@@ -50,32 +50,27 @@ def test_expand_keeps_sparse_columns_sparse():
 
 
 def test_sheaves_without_complex_structure_return_none():
+    """As on a cycle with a single reflection; with two, there is one."""
     for name in ("graph", "consistent bundle", "complex connection", "mixed stalks"):
         assert complex_line(SHEAVES[name]) is None
     F = SHEAVES["noisy bundle"]
     assert complex_line(F) is not None
-    tail, head = (data.reshape(-1, 2, 2).copy() for data in (F.tail_data, F.head_data))
+    tail, head = maps_of(F)
     tail[3, 0, 1] += 1e-12
     assert complex_line(F.with_maps(tail, head)) is None
-
-
-def test_a_single_reflection_on_a_cycle_has_no_complex_structure():
-    edges = np.array(nx.cycle_graph(7).edges)
-    F = CellularSheaf.constant(edges, 2, weight=None)
-    tail, head = (data.reshape(-1, 2, 2).copy() for data in (F.tail_data, F.head_data))
-    head[2, 1, 1] = -1
-    F = F.with_maps(tail, head)
-    assert complex_line(F) is None
-    head[4, 1, 1] = -1
-    assert complex_line(F.with_maps(tail, head)) is not None
+    F = CellularSheaf.constant(nx.cycle_graph(7), 2)
+    tail, head = maps_of(F)
+    for e, is_none in ((2, True), (4, False)):
+        head[e, 1, 1] = -1
+        assert (complex_line(F.with_maps(tail, head)) is None) == is_none
 
 
 def test_edges_with_a_zero_map_do_not_constrain_reflections():
     """In a cycle of three, the edge with a reflection has a zero map at its other end."""
     F = CellularSheaf.constant(nx.cycle_graph(3), 2)
-    tail, head = (data.reshape(-1, 2, 2).copy() for data in (F.tail_data, F.head_data))
+    tail, head = maps_of(F)
     tail[0], head[0] = np.diag([1.0, -1.0]), 0
-    line = complex_line(F.with_maps(tail, head))
-    L = sc.laplacian(F.with_maps(tail, head)).toarray()
-    found = np.linalg.eigvalsh(sc.laplacian(line.sheaf).toarray())
+    F = F.with_maps(tail, head)
+    L = sc.laplacian(F).toarray()
+    found = np.linalg.eigvalsh(sc.laplacian(complex_line(F).sheaf).toarray())
     assert_residual(np.repeat(found, 2) - np.linalg.eigvalsh(L), L, n=6)

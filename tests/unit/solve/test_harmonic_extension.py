@@ -16,7 +16,8 @@ from sheafcoarsen import CellularSheaf, gallery
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import DTYPES, cochains, sheaves
-from tests.unit.solve.test_nearest_section import clear_rank, exact, interior, quietly
+from tests.unit.solve.problems import unit_coboundary
+from tests.unit.solve.test_nearest_section import clear_rank, interior, quietly
 
 
 @st.composite
@@ -34,10 +35,9 @@ def test_extensions_are_least_squares_solutions_of_least_norm(F, data):
     """They keep the values and have zero gradient elsewhere, even if the rank is not clear."""
     assume(F.n_vertices)
     vertices, values = data.draw(boundaries(F))
-    inside, (delta, _) = interior(F, vertices), exact(F)
+    inside, (delta, _) = interior(F, vertices), unit_coboundary(F)
     eps = eps_of(F.dtype)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         x = sc.harmonic_extension(F, vertices, values)
     assert (x.shape, x.dtype) == ((F.dim_c0, *values[0].shape[1:]), F.dtype)
     for v, value in zip(vertices, values, strict=True):
@@ -80,12 +80,35 @@ def test_extensions_do_not_depend_on_the_scale_of_maps_and_values(scale, size_of
     np.testing.assert_allclose(y, np.hstack([x, x]), rtol=1e-9)
 
 
+def test_values_may_be_lists_or_arrays_and_numbers_at_stalks_of_dimension_1():
+    F = CellularSheaf.random(nx.path_graph(3), 2, 2, seed=1)
+    x = sc.harmonic_extension(F, [0, 2], [[1, 2], [3, 4]])
+    integers = np.array([[1, 2], [3, 4]])
+    for values in (integers, ((1, 2), [3.0, 4.0]), [np.int8([1, 2]), np.array([3.0, 4.0])]):
+        np.testing.assert_array_equal(sc.harmonic_extension(F, np.array([0, 2]), values), x)
+    y = sc.harmonic_extension(F, [0, 2], integers[:, :, None])
+    np.testing.assert_array_equal(y, x[:, None])
+    for values in (np.ones((2, 2, 0)), [np.ones((2, 0))] * 2):
+        assert sc.harmonic_extension(F, [0, 2], values).shape == (6, 0)
+    ragged = CellularSheaf.random(nx.path_graph(3), [2, 0, 1], 2, seed=1)
+    for value in ([3.0], 3.0, np.float32(3)):
+        x = sc.harmonic_extension(ragged, [1, 2, 0], [np.zeros(0), value, [1.0, 2.0]])
+        np.testing.assert_array_equal(x, [1.0, 2.0, 3.0])
+    F = CellularSheaf.constant(nx.path_graph(3))
+    for values in ([3, 5], (3.0, 5.0), np.array([3.0, 5.0]), [np.array(3.0), [5.0]]):
+        x = sc.harmonic_extension(F, [2, 0], values)
+        np.testing.assert_allclose(x, [5.0, 4.0, 3.0], rtol=1e-14)
+        y = sc.least_squares(F, [0.0, 0.0], vertices=[2, 0], values=values).x
+        np.testing.assert_allclose(y, x, rtol=1e-14)
+
+
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_results_have_the_common_scalar_type(dtype):
     F = CellularSheaf.random(nx.path_graph(3), 2, 2, seed=0, dtype=np.float32)
     for values in ([np.ones(2, dtype)], np.ones((1, 2), dtype)):
         assert sc.harmonic_extension(F, [1], values).dtype == np.result_type(np.float32, dtype)
-    assert sc.nearest_section(F, np.ones(6, dtype)).dtype == np.result_type(np.float32, dtype)
+    for y in (sc.nearest_section(F, np.ones(6, dtype)), sc.diffuse(F, np.ones(6, dtype), 1.0)):
+        assert y.dtype == np.result_type(np.float32, dtype)
     empty = CellularSheaf.random(nx.path_graph(2), [0, 2], 2, seed=0, dtype=np.float32)
     assert sc.harmonic_extension(empty, [0, 1], [[], np.ones(2, np.float32)]).dtype == np.float32
 
@@ -178,8 +201,7 @@ def test_singular_systems_without_given_values_raise():
 
 def warnings_of(F):
     """Return the warnings if one value is given at vertex 0."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         sc.harmonic_extension(F, [0], [[2.0]])
     return [str(warning.message) for warning in caught]
 
@@ -211,11 +233,9 @@ def test_weighted_values_minimize_energy_plus_penalty(F, shared, data):
     vertices, values = data.draw(boundaries(F))
     count = 1 if shared else len(vertices)
     weights = data.draw(st.lists(st.sampled_from([0.25, 1.0, 7.0]), min_size=count, max_size=count))
-    delta, unit = exact(F)
+    delta, unit = unit_coboundary(F)
     weight = weights[0] * unit**2 if shared else np.array(weights) * unit**2
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        x = sc.harmonic_extension(F, vertices, values, weight=weight)
+    x = quietly(F, vertices, values, weight=weight)
     gradient = delta.conj().T @ (delta @ x)
     for v, w, value in zip(vertices, weights * len(vertices), values, strict=False):
         at = reference.vertex_coordinates(F, v)
@@ -226,7 +246,6 @@ def test_weighted_values_minimize_energy_plus_penalty(F, shared, data):
 
 
 def test_infinite_weights_are_constraints():
-    """Values may have several columns and be complex."""
     F = gallery.bundle(nx.grid_2d_graph(6, 6), 2, 0.3, seed=8)
     vertices = [3, 20, 31]
     values = np.random.default_rng(21).standard_normal((3, 2, 4)) + 1j
@@ -244,7 +263,6 @@ def test_infinite_weights_are_constraints():
 
 @pytest.mark.parametrize("weight", [1e16, 1e20, 1e100, 1e290])
 def test_weights_far_above_the_maps_act_as_constraints(weight):
-    """No warning is issued."""
     F = CellularSheaf.constant(nx.path_graph(5))
     x = sc.harmonic_extension(F, [0, 4], [[1.0], [3.0]], weight=[weight, np.inf])
     np.testing.assert_allclose(x, [1, 1.5, 2, 2.5, 3], rtol=1e-15)

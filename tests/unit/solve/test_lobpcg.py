@@ -33,10 +33,10 @@ def test_each_column_has_its_own_target():
 def test_stagnating_iterations_stop():
     A, _ = problem()
     X = RNG.standard_normal((60, 7))
-    assert lowest_pairs(A.__matmul__, lambda R: R, X, 3, same(1e-200), steps=(0, 9)).steps == 9
-    assert (
-        lowest_pairs(A.__matmul__, lambda R: 0 * R, X, 3, same(1e-200), stalled=(4, 0.7)).steps <= 6
-    )
+    found = lowest_pairs(A.__matmul__, lambda R: R, X, 3, same(1e-200), steps=(0, 9))
+    assert found.steps == 9
+    found = lowest_pairs(A.__matmul__, lambda R: 0 * R, X, 3, same(1e-200), stalled=(4, 0.7))
+    assert found.steps <= 6
 
 
 @pytest.mark.parametrize("lost", [1, 5])

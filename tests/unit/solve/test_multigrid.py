@@ -1,9 +1,6 @@
-import itertools
-
 import networkx as nx
 import numpy as np
 import pytest
-import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
@@ -17,7 +14,7 @@ pytestmark = pytest.mark.usefixtures("several_levels")
 
 
 @pytest.mark.parametrize("name", SHEAVES)
-def test_level_operators_are_galerkin_products_with_unit_blocks(name):
+def test_level_operators_are_galerkin_products(name):
     F = SHEAVES[name]
     M = Multigrid(unit_sheaf(F)[0])
     assert len(M.dims) > 1
@@ -25,9 +22,6 @@ def test_level_operators_are_galerkin_products_with_unit_blocks(name):
     roots = M.roots.toarray()
     first = M.operators[0].toarray()
     assert_residual(first - roots.conj().T @ L @ roots, roots, L, roots, n=10)
-    for a, b in itertools.pairwise(F.vertex_offsets):  # diagonal blocks are projections
-        values = np.linalg.eigvalsh(first[a:b, a:b])
-        assert np.minimum(abs(values), abs(values - 1)).max(initial=0.0) < 1e-6
     for A, P, coarse in zip(M.operators, M.prolongations, M.operators[1:], strict=False):
         A, P, coarse = A.toarray(), P.toarray(), coarse.toarray()
         assert_residual(coarse - P.conj().T @ A @ P, P, A, P, n=100)
@@ -36,7 +30,6 @@ def test_level_operators_are_galerkin_products_with_unit_blocks(name):
 
 @pytest.mark.parametrize("noise", [0.0, 0.05])
 def test_the_convergence_rate_does_not_depend_on_the_size(noise):
-    """A cycle reduces the error on a large sheaf as much as on a small one."""
     rates = []
     for side in (8, 16):
         F = sc.gallery.bundle(nx.grid_2d_graph(side, side), 2, noise=noise, seed=0)
@@ -49,13 +42,6 @@ def test_the_convergence_rate_does_not_depend_on_the_size(noise):
             sizes.append(sc.energy(F, x)[0])
         rates.append((sizes[-1] / sizes[0]) ** (1 / 10))
     assert max(rates) < 0.6
-
-
-def test_the_cycle_includes_the_shift():
-    F = SHEAVES["noisy bundle"]
-    x = np.random.default_rng(2).standard_normal((F.dim_c0, 1))
-    y = Multigrid(F, sc.laplacian(F) + 1e6 * scipy.sparse.eye_array(F.dim_c0)).cycle(x)
-    assert np.linalg.norm(y * 1e6 - x) <= 1e-2 * np.linalg.norm(x)
 
 
 def test_directions_that_no_map_sees_are_counted_and_mapped_to_zero():
@@ -113,15 +99,6 @@ def test_forget_does_not_change_the_cycle():
     assert M.operators[0] is None
     assert M.operators[1].shape[0] == M.dims[1]
     assert M.kernel() is not None
-
-
-def test_a_column_does_not_depend_on_the_other_columns():
-    F = SHEAVES["complex connection"]
-    M, X = Multigrid(F), np.random.default_rng(5).standard_normal((F.dim_c0, 9)) + 0j
-    whole = M.cycle(X)
-    for j in (0, 8):
-        error, single = M.cycle(X[:, [j]]) - whole[:, [j]], np.finfo(np.float32).eps
-        assert_residual(error, whole[:, [j]], n=F.dim_c0, eps=single)
 
 
 @pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")

@@ -11,19 +11,17 @@ import pytest
 import scipy.sparse
 
 import sheafcoarsen as sc
-from sheafcoarsen._support import checks
+from sheafcoarsen import _support as support
 from tests.support.errors import raises
-
-# ---------------------------------------------------------------- single values
 
 
 @pytest.mark.parametrize(
     ("check", "values", "expected"),
     [
-        (checks.whole_number, [7, np.int32(7), np.uint64(7), np.array(7)[()]], 7),
-        (checks.real_number, [2, 2.0, np.float32(2), np.int8(2)], 2.0),
-        (checks.flag, [True, np.True_], True),
-        (checks.flag, [False, np.False_], False),
+        (support.whole_number, [7, np.int32(7), np.uint64(7), np.array(7)[()]], 7),
+        (support.real_number, [2, 2.0, np.float32(2), np.int8(2)], 2.0),
+        (support.flag, [True, np.True_], True),
+        (support.flag, [False, np.False_], False),
     ],
 )
 def test_numbers_of_numpy_become_those_of_python(check, values, expected):
@@ -33,26 +31,18 @@ def test_numbers_of_numpy_become_those_of_python(check, values, expected):
 
 
 def test_random_generators_are_used_and_seeds_repeat():
-    rng = np.random.default_rng(3)
-    assert checks.random_generator("seed", rng) is rng
-    assert (
-        checks.random_generator("seed", np.int64(3)).random() == np.random.default_rng(3).random()
-    )
-    assert (
-        checks.random_generator("seed", None).random()
-        != checks.random_generator("seed", None).random()
-    )
-
-
-# ---------------------------------------------------------------- sizes
+    rng, generator = np.random.default_rng(3), support.random_generator
+    assert generator("seed", rng) is rng
+    assert generator("seed", np.int64(3)).random() == np.random.default_rng(3).random()
+    assert generator("seed", None).random() != generator("seed", None).random()
 
 
 def vertices(count):
-    checks.vertex_count("x", count)
+    support.vertex_count("x", count)
 
 
 def entries(count, itemsize=8):
-    with checks.memory_for_entries("x", count, itemsize):
+    with support.memory_for_entries("x", count, itemsize):
         pass
 
 
@@ -61,7 +51,7 @@ def entries(count, itemsize=8):
     [
         # labels have 32 bits
         (np.inf, vertices, np.iinfo(np.int32).max, "2147483648 vertices, but there may be at most"),
-        (np.inf, entries, checks.MAX_ENTRIES, "1.1e+12 map entries (8.8e+03 GB), more than fits"),
+        (np.inf, entries, support.MAX_ENTRIES, "1.1e+12 map entries (8.8e+03 GB), more than fits"),
         (16e9, vertices, 10**9, "1000000001 vertices, at least 16 GB, which exceeds this"),
         (16e9, entries, 2 * 10**9, "2e+09 map entries (16 GB), more than fits"),
         (16e9, lambda n: entries(n, 16), 10**9, "1e+09 map entries (16 GB), more than fits"),
@@ -78,7 +68,7 @@ def test_counts_beyond_the_kernels_or_the_memory_raise(memory, check, most, erro
 def test_memory_error_becomes_the_same_value_error():
     with (
         raises("ValueError: `dim` requires 10 map entries (8e-08 GB), more than fits in memory"),
-        checks.memory_for_entries("dim", 10),
+        support.memory_for_entries("dim", 10),
     ):
         raise MemoryError
 
@@ -89,7 +79,7 @@ MEMINFO = Path("/proc/meminfo")
 @pytest.mark.skipif(not MEMINFO.exists(), reason="a file of Linux")
 def test_physical_memory_is_that_of_the_machine():
     total = next(line for line in MEMINFO.read_text().splitlines() if line.startswith("MemTotal"))
-    assert checks.physical_memory() == pytest.approx(1024 * int(total.split()[1]), rel=0.1)
+    assert support.physical_memory() == pytest.approx(1024 * int(total.split()[1]), rel=0.1)
 
 
 def test_import_errors_of_other_packages_are_not_hidden(monkeypatch):
@@ -103,41 +93,41 @@ def test_import_errors_of_other_packages_are_not_hidden(monkeypatch):
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
     with pytest.raises(ModuleNotFoundError, match="kiwisolver"):
-        checks.check_matplotlib()
+        support.check_matplotlib()
 
 
 # ---------------------------------------------------------------- arrays
 
 
-@pytest.mark.parametrize("dtype", checks.SCALARS)
+@pytest.mark.parametrize("dtype", support.SCALARS)
 def test_scalar_arrays_keep_their_type_in_native_byte_order(dtype):
     array = np.array([1, 2], dtype)
-    assert checks.scalar_array("x", array) is array
+    assert support.scalar_array("x", array) is array
     swapped = array.astype(array.dtype.newbyteorder())
-    cast = checks.scalar_array("x", swapped)
+    cast = support.scalar_array("x", swapped)
     assert (cast.dtype, cast.dtype.isnative, cast.tolist()) == (dtype, True, [1, 2])
-    assert checks.scalar_type("dtype", swapped.dtype) == np.dtype(dtype)
-    assert checks.scalar_type("dtype", np.dtype(dtype).name) == np.dtype(dtype)
+    assert support.scalar_type("dtype", swapped.dtype) == np.dtype(dtype)
+    assert support.scalar_type("dtype", np.dtype(dtype).name) == np.dtype(dtype)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint64])
 def test_integer_arrays_become_float64(dtype):
-    cast = checks.scalar_array("x", np.array([[1, 2]], dtype))
+    cast = support.scalar_array("x", np.array([[1, 2]], dtype))
     assert (cast.dtype, cast.tolist()) == (np.float64, [[1.0, 2.0]])
 
 
 def two_dimensions(name, value):
-    return checks.dimensions(name, value, 2, "edge")
+    return support.dimensions(name, value, 2, "edge")
 
 
 def test_dimensions_repeat_an_integer():
     for value in (3, np.array(3), [3, 3.0]):
         assert two_dimensions("d", value).tolist() == [3, 3]
-    assert two_dimensions("d", checks.MAX_DIMENSION // 2).sum() == checks.MAX_DIMENSION
+    assert two_dimensions("d", support.MAX_DIMENSION // 2).sum() == support.MAX_DIMENSION
 
 
 def names(name, value):
-    return checks.items(name, value, "names")
+    return support.items(name, value, "names")
 
 
 def test_items_are_those_of_any_iterable():
@@ -145,12 +135,14 @@ def test_items_are_those_of_any_iterable():
 
 
 def method(name, value):
-    return checks.choice(name, value, ("auto", "balls"))
+    return support.choice(name, value, ("auto", "balls"))
 
 
 CHOICES = "ValueError: `x` must be one of 'auto', 'balls', got "
+NO_FLAG = "TypeError: `x` must be True or False, got "
+NO_COLUMN = "TypeError: got Eigenmodes: pass a column, such as modes.vectors[:, 0]"
 NO_SEED = "TypeError: `x` must be None, a non-negative integer or a numpy Gen"
-TOO_LARGE = f"ValueError: `x` must sum to at most {checks.MAX_DIMENSION}"
+TOO_LARGE = f"ValueError: `x` must sum to at most {support.MAX_DIMENSION}"
 NO_NAMES = "TypeError: `x` must be a sequence of names, got "
 SPARSE = scipy.sparse.csr_array(np.array([[0, 1, 0], [1, 0, 1.5], [0, 1.5, 0]]))
 MODES = sc.eigenmodes(sc.CellularSheaf.constant([[0, 1]]), 1)
@@ -160,22 +152,15 @@ MODES = sc.eigenmodes(sc.CellularSheaf.constant([[0, 1]]), 1)
     ("check", "value", "error"),
     [
         *((method, value, f"{CHOICES}{value!r}") for value in ("bals", None, ["balls"])),
-        *(
-            (checks.flag, value, f"TypeError: `x` must be True or False, got {value!r}")
-            for value in (0, [])
-        ),
-        *((checks.random_generator, value, NO_SEED) for value in ("3", np.random.RandomState(3))),
-        (checks.scalar_array, np.ones(2, bool), "TypeError: got dtype bool"),
-        (
-            checks.scalar_array,
-            MODES,
-            "TypeError: got Eigenmodes: pass a column, such as modes.vectors[:, 0]",
-        ),
-        (checks.scalar_array, SPARSE, "TypeError: got a sparse one: use .toarray()"),
+        *((support.flag, value, f"{NO_FLAG}{value!r}") for value in (0, [])),
+        *((support.random_generator, value, NO_SEED) for value in ("3", np.random.RandomState(3))),
+        (support.scalar_array, np.ones(2, bool), "TypeError: got dtype bool"),
+        (support.scalar_array, MODES, NO_COLUMN),
+        (support.scalar_array, SPARSE, "TypeError: got a sparse one: use .toarray()"),
         (two_dimensions, [1], "ValueError: `x` must have one entry per edge, 2 in all, got 1"),
         (two_dimensions, [0, -3], "ValueError: `x` must not be negative, got -3 at index 1"),
         (two_dimensions, -3, "ValueError: `x` must be at least 0, got -3"),
-        (two_dimensions, checks.MAX_DIMENSION, f"{TOO_LARGE}, got 1.8e+16"),
+        (two_dimensions, support.MAX_DIMENSION, f"{TOO_LARGE}, got 1.8e+16"),
         (two_dimensions, 10**400, TOO_LARGE),
         *((names, value, NO_NAMES + type(value).__name__) for value in ("ab", b"ab", 3, None)),
         *((names, value, NO_NAMES + type(value).__name__) for value in (SPARSE.tobsr(), SPARSE)),
@@ -188,10 +173,7 @@ def test_values_of_another_kind_raise(check, value, error):
 
 def test_error_about_text_has_no_hint_by_default():
     with pytest.raises(TypeError, match=r"^`edges` must hold integers, got dtype <U1$"):
-        checks.integer_array("edges", ["a"])
-
-
-# ---------------------------------------------------------------- sparse matrices
+        support.integer_array("edges", ["a"])
 
 
 DAMAGE = {
@@ -223,28 +205,19 @@ def test_damaged_csr_csc_and_bsr_matrices_raise(kind, attribute, change):
             use(A)
 
 
+COLUMN = "entry 2 has the column index 3, out of range for 3 columns"
+ROW = "entry 0 has the row index -1, out of range for 3 rows"
+INDEX = "axis 1 index 3 exceeds matrix dimension 3"
+LENGTH = "its `rows` and `data` differ in length"
+
+
 @pytest.mark.parametrize(
     ("kind", "attribute", "change", "message"),
     [
-        (
-            "coo",
-            "coords",
-            lambda ij: (ij[0], ij[1] + 1),
-            "entry 2 has the column index 3, out of range for 3 columns",
-        ),
-        (
-            "coo",
-            "coords",
-            lambda ij: (ij[0] - 1, ij[1]),
-            "entry 0 has the row index -1, out of range for 3 rows",
-        ),
-        ("lil", "rows", lambda rows: [[3], *rows[1:]], "axis 1 index 3 exceeds matrix dimension 3"),
-        (
-            "lil",
-            "data",
-            lambda data: [[1.0] * 9, *data[1:]],
-            "its `rows` and `data` differ in length",
-        ),
+        ("coo", "coords", lambda ij: (ij[0], ij[1] + 1), COLUMN),
+        ("coo", "coords", lambda ij: (ij[0] - 1, ij[1]), ROW),
+        ("lil", "rows", lambda rows: [[3], *rows[1:]], INDEX),
+        ("lil", "data", lambda data: [[1.0] * 9, *data[1:]], LENGTH),
     ],
 )
 def test_damaged_matrices_of_other_formats_raise(kind, attribute, change, message):
@@ -252,42 +225,40 @@ def test_damaged_matrices_of_other_formats_raise(kind, attribute, change, messag
     values = change(getattr(A, attribute))
     setattr(A, attribute, np.array(values, object) if kind == "lil" else values)
     with raises(f"ValueError: `A` is a damaged sparse matrix: {message}"):
-        checks.csr_matrix("A", A)
+        support.csr_matrix("A", A)
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo", "lil", "dok", "dia"])
 def test_csr_matrix_copies_valid_matrices(kind):
     for given in (SPARSE, scipy.sparse.coo_array(np.eye(2, 4))):
         A = given.asformat(kind)
-        B = checks.csr_matrix("A", A)
+        B = support.csr_matrix("A", A)
         np.testing.assert_array_equal(B.toarray(), given.toarray())
         B.data[:] = 0
         np.testing.assert_array_equal(A.toarray(), given.toarray())
 
 
-# ---------------------------------------------------------------- cochains
-
 PATH = sc.CellularSheaf.constant(nx.path_graph(3), dim=2)
 
 
-@pytest.mark.parametrize("dtype", checks.SCALARS)
+@pytest.mark.parametrize("dtype", support.SCALARS)
 def test_squares_are_safe_within_the_range_but_not_far_beyond_it(dtype):
-    low, high = checks.range_limits(dtype)
+    low, high = support.range_limits(dtype)
     info = np.finfo(dtype)
     real = info.dtype.type
     assert np.isfinite(real(high) ** 2 * real(1e6))
     assert real(low) ** 2 >= info.tiny * 1e6
     for inside in (low, high, 0.0):
-        checks.check_range("maps", inside, dtype)
+        support.check_range("maps", inside, dtype)
     for outside in (low * 0.999, high * 1.001):
         with raises(f"ValueError: squares in {np.dtype(dtype)} are safe: rescale the maps"):
-            checks.check_range("maps", outside, dtype)
+            support.check_range("maps", outside, dtype)
 
 
 def test_cochain_returns_the_common_scalar_type_in_c_order():
-    assert checks.cochain(PATH, np.arange(6)).dtype == np.float64
-    assert checks.cochain(PATH, np.ones(6, np.complex64)).dtype == np.complex128
-    x = checks.cochain(PATH, np.asfortranarray(np.arange(12.0).reshape(6, 2)))
+    assert support.cochain(PATH, np.arange(6)).dtype == np.float64
+    assert support.cochain(PATH, np.ones(6, np.complex64)).dtype == np.complex128
+    x = support.cochain(PATH, np.asfortranarray(np.arange(12.0).reshape(6, 2)))
     assert x.flags.c_contiguous
     assert x.tolist() == np.arange(12.0).reshape(6, 2).tolist()
 
@@ -311,13 +282,15 @@ LIFTED = "; y.reshape(6, -1) converts features of equal stalks, one row per vert
 def test_wrong_shape_raises_error_with_a_hint_on_reshaping(shape, hint):
     message = f"with dim_c0 = 6 of the fine sheaf, got shape {shape}{hint}"
     with pytest.raises(ValueError, match=f"{re.escape(message)}$"):
-        checks.cochain(PATH, np.zeros(shape), "y", " of the fine sheaf")
+        support.cochain(PATH, np.zeros(shape), "y", " of the fine sheaf")
 
 
-HIGH = checks.range_limits(np.float64)[1]
+HIGH = support.range_limits(np.float64)[1]
+NORM = "`b` has entries up to 1e+305, so its norm may overflow in float64: rescale `b`"
 FAR = np.zeros((6, 2))
 FAR[[4, 5], [1, 0]] = -np.inf
-right_side = partial(checks.cochain, name="b", right_side=True)
+cochain = support.cochain
+right_side = partial(cochain, name="b", right_side=True)
 
 
 def edge(tail, head=1.0):
@@ -327,18 +300,13 @@ def edge(tail, head=1.0):
 @pytest.mark.parametrize(
     ("check", "sheaf", "values", "error"),
     [
-        (checks.cochain, PATH, FAR, "got -inf in row 4"),
-        (checks.cochain, PATH, [0, 0, np.nan, 0, 0, 0], "`x` must be finite, got nan in row 2"),
-        (checks.cochain, PATH, [101 * HIGH] * 6, "energies would overflow in float64: rescale `x`"),
-        (checks.cochain, edge(1e3), [HIGH] * 2, "the maps up to 1e+03, so energies"),
+        (cochain, PATH, FAR, "got -inf in row 4"),
+        (cochain, PATH, [0, 0, np.nan, 0, 0, 0], "`x` must be finite, got nan in row 2"),
+        (cochain, PATH, [101 * HIGH] * 6, "energies would overflow in float64: rescale `x`"),
+        (cochain, edge(1e3), [HIGH] * 2, "the maps up to 1e+03, so energies"),
         # squares of cochains alone must be finite, too
-        (checks.cochain, edge(1e-100, 1e-100), [1e160] * 2, "the maps up to 1e-100, so energies"),
-        (
-            right_side,
-            edge(1e100),
-            [0, 1e305],
-            "`b` has entries up to 1e+305, so its norm may overflow in float64: rescale `b`",
-        ),
+        (cochain, edge(1e-100, 1e-100), [1e160] * 2, "the maps up to 1e-100, so energies"),
+        (right_side, edge(1e100), [0, 1e305], NORM),
         (right_side, edge(1e100), [0, np.inf], "`b` must be finite, got inf in row 1"),
     ],
 )
@@ -348,5 +316,5 @@ def test_entries_that_are_not_finite_or_too_large_raise(check, sheaf, values, er
 
 
 def test_entries_may_be_as_large_as_energies_and_the_laplacian_allow():
-    assert np.isfinite(checks.cochain(PATH, np.full(6, 99 * HIGH))).all()
+    assert np.isfinite(cochain(PATH, np.full(6, 99 * HIGH))).all()
     assert right_side(edge(1e100), [1e200, -1e200]).tolist() == [1e200, -1e200]

@@ -24,22 +24,6 @@ def test_interrupt_after_creation_leaves_no_file(tmp_path, monkeypatch):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_errors_keep_the_old_file_and_leave_no_temporary_file(tmp_path):
-    """tests/robustness/test_interrupts.py tests interrupts."""
-    path = tmp_path / "a.bin"
-    path.write_bytes(b"old")
-
-    def broken():
-        with files.replacing(path) as stream:
-            stream.write(b"half of the new")
-            raise ValueError
-
-    with pytest.raises(ValueError):
-        broken()
-    assert path.read_bytes() == b"old"
-    assert list(tmp_path.iterdir()) == [path]
-
-
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o664, 0o400])
 def test_new_file_replaces_the_old_one_at_the_end_and_keeps_its_mode(tmp_path, mode):
     path = tmp_path / "a"

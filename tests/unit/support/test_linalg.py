@@ -5,8 +5,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import linalg
 from tests.support.helpers import LIMIT, assert_residual, residual, same_subspace
-
-DTYPES = [np.float32, np.float64, np.complex64, np.complex128]
+from tests.support.strategies import DTYPES
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -20,29 +19,19 @@ def test_norm_neither_overflows_nor_underflows(dtype, exponent):
     assert linalg.norm(array) == pytest.approx(5 * scale, rel=8 * linalg.eps_of(dtype))
 
 
-@pytest.mark.parametrize(
-    ("array", "expected"),
-    [
-        (np.zeros((0, 3)), 0.0),
-        (np.zeros(4), 0.0),
-        (np.array([3, 4]), 5.0),
-        (np.array([1.0, -np.inf]), np.inf),
-        (np.array([1.0, np.nan, 2.0]), np.nan),
-        (np.array([3 + 4j, 0, 12]), 13.0),
-        (np.array([3e-310, 4e-310]), 5e-310),
-        (np.array([3e-310, 4e-310j]), 5e-310),
-    ],
-    ids=[
-        "empty",
-        "zero",
-        "integers",
-        "infinite",
-        "NaN",
-        "complex",
-        "subnormal",
-        "complex subnormal",
-    ],
-)
+NORMS = {
+    "empty": (np.zeros((0, 3)), 0.0),
+    "zero": (np.zeros(4), 0.0),
+    "integers": (np.array([3, 4]), 5.0),
+    "infinite": (np.array([1.0, -np.inf]), np.inf),
+    "NaN": (np.array([1.0, np.nan, 2.0]), np.nan),
+    "complex": (np.array([3 + 4j, 0, 12]), 13.0),
+    "subnormal": (np.array([3e-310, 4e-310]), 5e-310),
+    "complex subnormal": (np.array([3e-310, 4e-310j]), 5e-310),
+}
+
+
+@pytest.mark.parametrize(("array", "expected"), NORMS.values(), ids=NORMS)
 def test_norm_of_special_arrays(array, expected):
     assert linalg.norm(array) == pytest.approx(expected, rel=1e-10, abs=0, nan_ok=True)
 

@@ -15,26 +15,6 @@ def test_offsets_of_small_integer_types_do_not_overflow():
     assert ragged.offsets(np.full(300, 100, dtype=np.int8))[-1] == 30_000
 
 
-def test_blocks_of_one_shape_are_stacked():
-    shapes = np.array([[2, 3], [1, 2], [2, 3], [3, 2], [0, 2]])
-    starts = ragged.offsets(shapes.prod(axis=1))
-    data, found = np.arange(int(starts[-1])), []
-    for alike, matrices in ragged.stacks(data, shapes):
-        found += alike.tolist()
-        for k, matrix in zip(alike, matrices, strict=True):
-            assert (matrix == ragged.blocks(data, starts, [k]).reshape(shapes[k])).all()
-    assert sorted(found) == list(range(5))
-    assert not list(ragged.stacks(np.zeros(0), np.zeros((0, 2), int)))
-
-
-def test_identities_of_any_sizes():
-    sizes = np.array([2, 0, 1, 3])
-    assert (
-        ragged.identities(sizes).tolist()
-        == np.concatenate([np.eye(d).ravel() for d in sizes]).tolist()
-    )
-
-
 def test_norms_of_blocks_do_not_overflow():
     data, starts = np.array([3e300, 4e300j, 1.0]), ragged.offsets([2, 0, 1])
     assert linalg.ragged_norms(data, starts).tolist() == [5e300, 0, 1]

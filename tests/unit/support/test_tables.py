@@ -29,14 +29,11 @@ def test_text_of_table_cells(cell, text):
     assert tables.text(cell) == text
 
 
-def test_html_table_with_head():
+def test_html_tables_have_a_head_or_row_headers():
     assert tables.table([(1, "<")], head=("a", "b"), caption="c & d") == (
         "<table><caption>c &amp; d</caption><thead><tr><th>a</th><th>b</th></tr></thead>"
         "<tbody><tr><td>1</td><td>&lt;</td></tr></tbody></table>"
     )
-
-
-def test_first_cell_is_the_row_header_without_head():
     assert tables.table([("size", 1000)]) == (
         "<table><tbody><tr><th>size</th><td>1,000</td></tr></tbody></table>"
     )

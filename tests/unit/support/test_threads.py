@@ -5,8 +5,6 @@ tests/robustness/test_threads.py tests real libraries.
 
 import importlib.util
 import os
-import subprocess
-import sys
 import threading
 import time
 import types
@@ -228,40 +226,29 @@ def test_worker_threads_limit_their_own_thread_count(four_threads, monkeypatch):
     assert set(threads.run_ranges(work, np.ones(64))) == {5}
 
 
-AFTER_A_FORK = """
-import os, threading
-from sheafcoarsen._support import threads
-
-class Library:
-    shared, count = True, 5
-    def get(self): return self.count
-    def set(self, count): self.count = count
-
-library = Library()
-threads._libraries = lambda: [library]
-inside, leave = threading.Event(), threading.Event()
-
-def other():
-    with threads.single_threaded_blas():
-        inside.set()
-        leave.wait(20)
-
-thread = threading.Thread(target=other)
-thread.start()
-inside.wait(20)
-child = os.fork()
-if child == 0:  # the other thread is not here, and nobody holds
-    good = library.count == 5
-    with threads.single_threaded_blas():
-        good = good and library.count == 1
-    os._exit(0 if good and library.count == 5 else 1)
-status = os.waitpid(child, 0)[1]
-leave.set()
-thread.join()
-assert status == 0 and library.count == 5
-"""
-
-
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="no fork here")
-def test_fork_releases_the_limits_of_other_threads():
-    subprocess.run([sys.executable, "-W", "ignore", "-c", AFTER_A_FORK], check=True, timeout=120)
+@pytest.mark.filterwarnings("ignore:.*multi-threaded:DeprecationWarning")
+def test_fork_releases_the_limits_of_other_threads(monkeypatch):
+    library, inside, leave = Library(True), threading.Event(), threading.Event()
+    monkeypatch.setattr(threads, "_libraries", lambda: [library])
+
+    def other():
+        with threads.single_threaded_blas():
+            inside.set()
+            leave.wait(20)
+
+    thread = threading.Thread(target=other)
+    thread.start()
+    assert inside.wait(20)
+    child = os.fork()
+    if child == 0:  # the other thread is not here, and nobody holds
+        found = [library.get()]
+        try:
+            with threads.single_threaded_blas():
+                found.append(library.get())
+        finally:
+            os._exit(0 if [*found, library.get()] == [5, 1, 5] else 1)
+    status = os.waitpid(child, 0)[1]
+    leave.set()
+    thread.join()
+    assert (status, library.get()) == (0, 5)

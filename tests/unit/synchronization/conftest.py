@@ -7,6 +7,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import sheafcoarsen as sc
+from tests.support.helpers import maps_of
 
 
 def plane(angles):
@@ -80,9 +81,9 @@ def planted(G, bad, rng, what="both"):
 
 def reflected(F, e):
     """Return a bundle with a reflection in the head map of an edge."""
-    head = F.head_data.reshape(-1, *F.map_shape).copy()
-    head[e, :, 0] *= -1
-    return F.with_maps(F.tail_data, head)
+    tails, heads = maps_of(F)
+    heads[e, :, 0] *= -1
+    return F.with_maps(tails, heads)
 
 
 def wrong_first_edge(edges):

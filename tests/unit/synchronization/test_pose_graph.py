@@ -9,7 +9,6 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import sheafcoarsen as sc
-from sheafcoarsen.synchronization import concentrations, isotropic_information
 from sheafcoarsen.synchronization._pose_graph import connection_from, order_of
 from sheafcoarsen.synchronization.connection import angles_of, read_connection
 from sheafcoarsen.synchronization.fits import nearest_rotations, spectral_frames, with_positions
@@ -61,13 +60,15 @@ def test_arrays_are_read_only_copies(dim):
         assert not getattr(G, name).flags.writeable
 
 
-def test_isolated_vertices_are_counted_and_labelled():
+def test_isolated_vertices_and_landmarks_that_nobody_sees_are_counted():
     G, _ = pose_graph(2, EDGES, n=5, vertex_labels="abcde")
     assert G.n_vertices == G.sheaf.n_vertices == 5
     assert dataclasses.replace(G, n_vertices=np.uint8(5)).n_vertices == 5
     assert G.sheaf.vertex_labels == tuple("abcde")
     assert repr(G) == "PoseGraph(SE(2), n_vertices=5, n_edges=3, without poses)"
     assert "components</th><td>3" in G._repr_html_()
+    assert sc.Sightings([[0, 2], [1, 0]], np.zeros((2, 3)), 1.0).n_landmarks == 3
+    assert sc.Sightings([[0, 0]], [[0, 0]], 1, places=np.zeros((4, 2))).n_landmarks == 4
 
 
 def test_information_determines_the_weights_that_are_not_given(dim):
@@ -88,31 +89,6 @@ def test_information_determines_the_weights_that_are_not_given(dim):
     np.testing.assert_array_equal(dataclasses.replace(G, tau=(1 + 5e-7) * G.tau).kappa, G.kappa)
 
 
-def test_landmarks_are_counted():
-    seen = sc.Sightings([[0, 2], [1, 0]], np.zeros((2, 3)), 1.0)
-    assert seen.n_landmarks == 3
-    assert sc.Sightings([[0, 0]], [[0, 0]], 1, places=np.zeros((4, 2))).n_landmarks == 4
-
-
-def test_concentrations_of_isotropic_information_are_recovered(dim):
-    kappa, tau = np.array([2.0, 5e9, 1e-9]), np.array([3.0, 1e-6, 1e12])
-    found = concentrations(isotropic_information(kappa, tau, dim), dim)
-    assert_residual(found.kappa / kappa - 1, n=dim)
-    assert_residual(found.tau / tau - 1, n=dim)
-    assert not found.fails.any()
-
-
-def test_blocks_that_are_not_positive_definite_are_reported(dim):
-    size = dim * (dim + 1) // 2
-    matrices = np.tile(np.eye(size), (4, 1, 1))
-    matrices[1, 0, 0], matrices[2, -1, -1] = 0, -1
-    matrices[3, 0, -1] = matrices[3, -1, 0] = 2  # each block is, the whole is not
-    found = concentrations(matrices, dim)
-    assert found.rotation_fails.tolist() == [False, False, True, False]
-    assert found.fails.tolist() == [False, True, True, False]
-    assert found.indefinite.tolist() == [False, False, False, True]
-
-
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 def test_read_connection_recovers_transports_and_weights(dtype):
     rng = np.random.default_rng(3)
@@ -127,6 +103,8 @@ def test_read_connection_recovers_transports_and_weights(dtype):
     assert_residual(connection.transports - U, U, n=3, eps=eps)
     assert_residual(connection.weights / weights - 1, n=3, eps=np.finfo(np.float32).eps)
     assert connection.component.tolist() == [0, 0, 0]
+    signs = sc.CellularSheaf.signed([[0, 1], [2, 3]], sign=[1, -1])
+    assert read_connection(signs).proper.tolist() == [True, True, False, False]  # by component
 
 
 @pytest.mark.parametrize("angle", [0.0, 1.0])
@@ -139,11 +117,6 @@ def test_edges_of_weight_zero_do_not_connect_and_have_angle_nan(angle):
     assert np.isnan(S.angles).tolist() == [False, False, True, True]
     assert S.edge_costs[2:].tolist() == [0, 0]
     assert S.component.tolist() == [0, 0, 0, 1]
-
-
-def test_a_reflection_affects_only_its_own_component():
-    F = sc.CellularSheaf.signed([[0, 1], [2, 3]], sign=[1, -1])
-    assert read_connection(F).proper.tolist() == [True, True, False, False]
 
 
 @pytest.mark.parametrize("angle", [0.0, 1e-12, 1e-8, 0.3, 2.0, np.pi - 1e-9, np.pi])
@@ -238,8 +211,7 @@ def test_frames_with_nearly_equal_eigenvalues_are_reported_as_undetermined(n, mi
     """
     turns = plane(np.append(np.pi - miss, np.zeros(n - 1)))
     F = sc.CellularSheaf.connection(ring_with_chords(n, 0), turns)
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         S = sc.synchronize(F)
     assert [w.category for w in caught] == [sc.SingularProblemWarning] * told
     assert all("eigenvalues 2 and 3" in str(w.message) for w in caught)

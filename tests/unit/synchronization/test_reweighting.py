@@ -12,9 +12,10 @@ import sheafcoarsen as sc
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.synchronization._pose_graph import connection_from
 from sheafcoarsen.synchronization.fits import weighted
-from tests.support.helpers import assert_residual
+from tests.support.helpers import assert_residual, maps_of
 from tests.unit.synchronization.conftest import (
     appended,
+    plane,
     planted,
     pose_graph,
     random_rotations,
@@ -94,10 +95,9 @@ def test_truncated_least_squares_discard_random_loops(dim, trusted, seed):
 def test_only_pose_graphs_have_odometry_that_is_trusted():
     """Edge (0, 1) of a complete graph is wrong: nothing says that it is odometry."""
     F = sc.gallery.bundle(nx.complete_graph(8), 2, seed=0)
-    tails = F.tail_data.reshape(-1, 2, 2).copy()
+    tails, heads = maps_of(F)
     tails[0] = tails[0, ::-1] * [[1], [-1]]  # turned by pi / 2
-    precise = F.with_maps(10 * tails.reshape(-1), 10 * F.head_data)
-    S = sc.synchronize(precise, robust="tls")
+    S = sc.synchronize(F.with_maps(10 * tails, 10 * heads), robust="tls")
     assert np.flatnonzero(S.weights < 0.5).tolist() == [0]
 
 
@@ -110,8 +110,7 @@ def test_odometry_joins_consecutive_labels_not_indices():
     named = dataclasses.replace(moved, vertex_labels=labels)
     inverse = G.rotations.swapaxes(1, 2)
     moves = -np.einsum("eij,ej->ei", inverse, G.translations)
-    inverses = {"rotations": inverse, "translations": moves}
-    backward = dataclasses.replace(G, edges=G.edges[:, ::-1], **inverses)
+    backward = dataclasses.replace(G, edges=G.edges[:, ::-1], rotations=inverse, translations=moves)
     graphs = G, named, backward, moved
     left_out = [sc.synchronize(H, robust="tls").weights[0] < 0.5 for H in graphs]
     assert left_out == [False, False, False, True]
@@ -210,7 +209,7 @@ def test_suspicion_of_a_loop_is_its_error_in_standard_deviations(dim):
     """The errors of rotations have deviation sigma where kappa = 1 / ((dim - 1) sigma^2)."""
     G, _ = pose_graph(dim, ring_with_chords(6, 0))
     sigma, turn = 1e-3, np.eye(dim)
-    turn[:2, :2] = [[np.cos(3 * sigma), -np.sin(3 * sigma)], [np.sin(3 * sigma), np.cos(3 * sigma)]]
+    turn[:2, :2] = plane(3 * sigma)
     rotations, weights = G.rotations.copy(), np.full(6, 1e8)
     rotations[5] = rotations[5] @ turn
     weights[5] = 1
@@ -233,11 +232,10 @@ def test_suspicion_with_landmarks_is_measured_at_the_poses(dim):
 
 def test_truncated_least_squares_apply_to_rotations_of_a_sheaf():
     F = sc.gallery.bundle(ring_with_chords(60, 80), dim=3, noise=0.02, seed=0)
-    head = F.head_data.reshape(-1, 3, 3).copy()
+    tails, heads = maps_of(F)
     bad = 60 + np.arange(0, 80, 8)
-    head[bad] = head[bad] @ random_rotations(10, 3, np.random.default_rng(0))
-    F = F.with_maps(F.tail_data * 1e3**0.5, head * 1e3**0.5)
-    S = sc.synchronize(F, robust="tls")
+    heads[bad] = heads[bad] @ random_rotations(10, 3, np.random.default_rng(0))
+    S = sc.synchronize(F.with_maps(1e3**0.5 * tails, 1e3**0.5 * heads), robust="tls")
     assert np.flatnonzero(S.weights == 0).tolist() == bad.tolist()
     assert S.cost == pytest.approx(S.weights @ S.edge_costs)
     assert S.translations is None

@@ -19,7 +19,6 @@ from tests.unit.synchronization.conftest import (
     appended,
     cost_by_hand,
     plane,
-    planted,
     pose_graph,
     random_rotations,
     reflected,
@@ -79,7 +78,7 @@ def test_residuals_of_edges_match_their_definitions(dim):
     assert_residual(S.edge_costs - costs, costs, n=dim)
 
 
-def test_result_is_read_only_and_repr_shows_components():
+def test_result_is_read_only_but_not_its_cochain_and_repr_shows_components():
     G, _ = pose_graph(2, [[0, 1], [2, 3]], vertex_labels="abcd")
     S = sc.synchronize(G)
     assert S.vertex_labels == tuple("abcd")
@@ -90,13 +89,10 @@ def test_result_is_read_only_and_repr_shows_components():
     assert "not refined, certify() not called" in S._repr_html_()
     for name in ("rotations", "translations", "angles", "distances", "edge_costs", "eigenvalues"):
         assert not getattr(S, name).flags.writeable
-
-
-@pytest.mark.parametrize("dim", [1, 2])
-def test_the_cochain_shares_no_memory_with_the_result(dim):
-    S = sc.synchronize(sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 0]], dim))
-    assert S.cochain().flags.writeable
-    assert not np.shares_memory(S.cochain(), S.rotations)
+    for dim in (1, 2):
+        S = sc.synchronize(sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 0]], dim))
+        assert S.cochain().flags.writeable
+        assert not np.shares_memory(S.cochain(), S.rotations)
 
 
 def test_given_start_replaces_the_modes(dim):
@@ -116,8 +112,7 @@ def test_undetermined_poses_are_warned_about(dim, n_landmarks):
     marks = 3 * np.random.default_rng(5).standard_normal((n_landmarks, dim))
     G = sighted(chains, poses, marks, list(np.ndindex(6, n_landmarks)))
     free = {2: [1, 0, 0, 0], 3: [3, 1, 0, 0]}[dim][n_landmarks - 1]
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
+    with warnings.catch_warnings(record=True, action="always") as caught:
         S = sc.synchronize(G, refine=True)
     assert [w.category for w in caught] == [sc.SingularProblemWarning] * (free > 0)
     if free:
@@ -256,18 +251,6 @@ def test_refinement_reaches_the_certified_optimum(data_folder, name):
     assert S.certify().is_optimal
 
 
-@real_data
-@pytest.mark.parametrize("seed", range(3))
-def test_ranked_edges_of_real_data_contain_planted_outliers(data_folder, seed):
-    """Of 50 loop closures with random poses instead, at least 20 among the first 40."""
-    G = sc.read_g2o(data_folder / "g2o_intel.g2o.gz", poses=True)
-    rng = np.random.default_rng(seed)
-    closures = np.flatnonzero(abs(G.edges[:, 0] - G.edges[:, 1]) > 1)
-    bad = rng.choice(closures, 50, replace=False)
-    S = sc.synchronize(planted(G, bad, rng))
-    assert np.isin(S.outliers()[:40], bad).sum() >= 35
-
-
 def victoria_park(folder):
     """Return a truck's way between trees as a pose graph with landmarks: a recipe for its file."""
     with gzip.open(folder / "slam_victoria_park.txt.gz", "rt") as file:
@@ -315,23 +298,6 @@ def test_landmarks_correct_a_drifting_odometry(data_folder):
     R = sc.synchronize(H, robust="tls", refine=True)
     assert np.flatnonzero(R.weights < 0.5).tolist() == list(range(G.n_edges, H.n_edges))
     assert R.cost == pytest.approx(S.cost, rel=1e-6)
-
-
-@real_data
-@pytest.mark.parametrize("name", ["intel", "sphere2500"])
-def test_random_loops_in_real_data_are_discarded(data_folder, name):
-    G = sc.read_g2o(data_folder / f"g2o_{name}.g2o.gz", poses=True)
-    best = sc.synchronize(G, refine=True)
-    rng = np.random.default_rng(0)
-    count, m = G.n_edges // 5, G.n_edges
-    edges = rng.integers(G.n_vertices, size=(count, 2))
-    turns, moves = random_rotations(count, G.dim, rng), 5 * rng.standard_normal((count, G.dim))
-    weights = (np.append(weight, weight[:count]) for weight in (G.kappa, G.tau))
-    H = appended(G, edges, turns, moves, *weights)
-    S = sc.synchronize(H, robust="tls", refine=True)
-    assert (S.weights[m:] < 0.5).all()
-    assert (S.weights[:m] < 0.5).mean() <= 0.01
-    assert S.edge_costs[:m].sum() == pytest.approx(best.cost, rel=0.01)
 
 
 @pytest.mark.parametrize("count", [1, 2])
