@@ -585,7 +585,7 @@ sc.PoseGraph(edges=EDGES, rotations=[QUARTER] * 3, translations=np.eye(3, 2), ka
     rotations=np.tile(2 * np.eye(2), (3, 1, 1)) -> `rotations[0]` must be orth
     translations=[[0, 0], [0, np.nan], [0, 0]] -> `translations` must be finite,
     translations=[[0, 0]] -> `translations` must have shape (3, 2), got shape (1,
-    kappa=[1.0] -> `kappa` must have shape (3,), got shape (1,)
+    kappa=[1.0] -> `kappa` must have shape (3,), or be None, got shape (1,)
     kappa=[1, 0, 1] -> `kappa[1]` must be positive, got 0
     tau=[1, 1, -2.0] -> `tau[2]` must be positive, got -2
     n_vertices=2 | n_vertices=-1 -> `n_vertices` must be at least 4

@@ -11,17 +11,17 @@ import pytest
 import scipy.sparse
 
 import sheafcoarsen as sc
-from sheafcoarsen import _support as support
+from sheafcoarsen._support import checks
 from tests.support.errors import raises
 
 
 @pytest.mark.parametrize(
     ("check", "values", "expected"),
     [
-        (support.whole_number, [7, np.int32(7), np.uint64(7), np.array(7)[()]], 7),
-        (support.real_number, [2, 2.0, np.float32(2), np.int8(2)], 2.0),
-        (support.flag, [True, np.True_], True),
-        (support.flag, [False, np.False_], False),
+        (checks.whole_number, [7, np.int32(7), np.uint64(7), np.array(7)[()]], 7),
+        (checks.real_number, [2, 2.0, np.float32(2), np.int8(2)], 2.0),
+        (checks.flag, [True, np.True_], True),
+        (checks.flag, [False, np.False_], False),
     ],
 )
 def test_numbers_of_numpy_become_those_of_python(check, values, expected):
@@ -31,18 +31,18 @@ def test_numbers_of_numpy_become_those_of_python(check, values, expected):
 
 
 def test_random_generators_are_used_and_seeds_repeat():
-    rng, generator = np.random.default_rng(3), support.random_generator
+    rng, generator = np.random.default_rng(3), checks.random_generator
     assert generator("seed", rng) is rng
     assert generator("seed", np.int64(3)).random() == np.random.default_rng(3).random()
     assert generator("seed", None).random() != generator("seed", None).random()
 
 
 def vertices(count):
-    support.vertex_count("x", count)
+    checks.vertex_count("x", count)
 
 
 def entries(count, itemsize=8):
-    with support.memory_for_entries("x", count, itemsize):
+    with checks.memory_for_entries("x", count, itemsize):
         pass
 
 
@@ -51,7 +51,7 @@ def entries(count, itemsize=8):
     [
         # labels have 32 bits
         (np.inf, vertices, np.iinfo(np.int32).max, "2147483648 vertices, but there may be at most"),
-        (np.inf, entries, support.MAX_ENTRIES, "1.1e+12 map entries (8.8e+03 GB), more than fits"),
+        (np.inf, entries, checks.MAX_ENTRIES, "1.1e+12 map entries (8.8e+03 GB), more than fits"),
         (16e9, vertices, 10**9, "1000000001 vertices, at least 16 GB, which exceeds this"),
         (16e9, entries, 2 * 10**9, "2e+09 map entries (16 GB), more than fits"),
         (16e9, lambda n: entries(n, 16), 10**9, "1e+09 map entries (16 GB), more than fits"),
@@ -68,7 +68,7 @@ def test_counts_beyond_the_kernels_or_the_memory_raise(memory, check, most, erro
 def test_memory_error_becomes_the_same_value_error():
     with (
         raises("ValueError: `dim` requires 10 map entries (8e-08 GB), more than fits in memory"),
-        support.memory_for_entries("dim", 10),
+        checks.memory_for_entries("dim", 10),
     ):
         raise MemoryError
 
@@ -79,7 +79,7 @@ MEMINFO = Path("/proc/meminfo")
 @pytest.mark.skipif(not MEMINFO.exists(), reason="a file of Linux")
 def test_physical_memory_is_that_of_the_machine():
     total = next(line for line in MEMINFO.read_text().splitlines() if line.startswith("MemTotal"))
-    assert support.physical_memory() == pytest.approx(1024 * int(total.split()[1]), rel=0.1)
+    assert checks.physical_memory() == pytest.approx(1024 * int(total.split()[1]), rel=0.1)
 
 
 def test_import_errors_of_other_packages_are_not_hidden(monkeypatch):
@@ -93,41 +93,41 @@ def test_import_errors_of_other_packages_are_not_hidden(monkeypatch):
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
     with pytest.raises(ModuleNotFoundError, match="kiwisolver"):
-        support.check_matplotlib()
+        checks.check_matplotlib()
 
 
 # ---------------------------------------------------------------- arrays
 
 
-@pytest.mark.parametrize("dtype", support.SCALARS)
+@pytest.mark.parametrize("dtype", checks.SCALARS)
 def test_scalar_arrays_keep_their_type_in_native_byte_order(dtype):
     array = np.array([1, 2], dtype)
-    assert support.scalar_array("x", array) is array
+    assert checks.scalar_array("x", array) is array
     swapped = array.astype(array.dtype.newbyteorder())
-    cast = support.scalar_array("x", swapped)
+    cast = checks.scalar_array("x", swapped)
     assert (cast.dtype, cast.dtype.isnative, cast.tolist()) == (dtype, True, [1, 2])
-    assert support.scalar_type("dtype", swapped.dtype) == np.dtype(dtype)
-    assert support.scalar_type("dtype", np.dtype(dtype).name) == np.dtype(dtype)
+    assert checks.scalar_type("dtype", swapped.dtype) == np.dtype(dtype)
+    assert checks.scalar_type("dtype", np.dtype(dtype).name) == np.dtype(dtype)
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint64])
 def test_integer_arrays_become_float64(dtype):
-    cast = support.scalar_array("x", np.array([[1, 2]], dtype))
+    cast = checks.scalar_array("x", np.array([[1, 2]], dtype))
     assert (cast.dtype, cast.tolist()) == (np.float64, [[1.0, 2.0]])
 
 
 def two_dimensions(name, value):
-    return support.dimensions(name, value, 2, "edge")
+    return checks.dimensions(name, value, 2, "edge")
 
 
 def test_dimensions_repeat_an_integer():
     for value in (3, np.array(3), [3, 3.0]):
         assert two_dimensions("d", value).tolist() == [3, 3]
-    assert two_dimensions("d", support.MAX_DIMENSION // 2).sum() == support.MAX_DIMENSION
+    assert two_dimensions("d", checks.MAX_DIMENSION // 2).sum() == checks.MAX_DIMENSION
 
 
 def names(name, value):
-    return support.items(name, value, "names")
+    return checks.items(name, value, "names")
 
 
 def test_items_are_those_of_any_iterable():
@@ -135,14 +135,14 @@ def test_items_are_those_of_any_iterable():
 
 
 def method(name, value):
-    return support.choice(name, value, ("auto", "balls"))
+    return checks.choice(name, value, ("auto", "balls"))
 
 
 CHOICES = "ValueError: `x` must be one of 'auto', 'balls', got "
 NO_FLAG = "TypeError: `x` must be True or False, got "
 NO_COLUMN = "TypeError: got Eigenmodes: pass a column, such as modes.vectors[:, 0]"
 NO_SEED = "TypeError: `x` must be None, a non-negative integer or a numpy Gen"
-TOO_LARGE = f"ValueError: `x` must sum to at most {support.MAX_DIMENSION}"
+TOO_LARGE = f"ValueError: `x` must sum to at most {checks.MAX_DIMENSION}"
 NO_NAMES = "TypeError: `x` must be a sequence of names, got "
 SPARSE = scipy.sparse.csr_array(np.array([[0, 1, 0], [1, 0, 1.5], [0, 1.5, 0]]))
 MODES = sc.eigenmodes(sc.CellularSheaf.constant([[0, 1]]), 1)
@@ -152,15 +152,15 @@ MODES = sc.eigenmodes(sc.CellularSheaf.constant([[0, 1]]), 1)
     ("check", "value", "error"),
     [
         *((method, value, f"{CHOICES}{value!r}") for value in ("bals", None, ["balls"])),
-        *((support.flag, value, f"{NO_FLAG}{value!r}") for value in (0, [])),
-        *((support.random_generator, value, NO_SEED) for value in ("3", np.random.RandomState(3))),
-        (support.scalar_array, np.ones(2, bool), "TypeError: got dtype bool"),
-        (support.scalar_array, MODES, NO_COLUMN),
-        (support.scalar_array, SPARSE, "TypeError: got a sparse one: use .toarray()"),
+        *((checks.flag, value, f"{NO_FLAG}{value!r}") for value in (0, [])),
+        *((checks.random_generator, value, NO_SEED) for value in ("3", np.random.RandomState(3))),
+        (checks.scalar_array, np.ones(2, bool), "TypeError: got dtype bool"),
+        (checks.scalar_array, MODES, NO_COLUMN),
+        (checks.scalar_array, SPARSE, "TypeError: got a sparse one: use .toarray()"),
         (two_dimensions, [1], "ValueError: `x` must have one entry per edge, 2 in all, got 1"),
         (two_dimensions, [0, -3], "ValueError: `x` must not be negative, got -3 at index 1"),
         (two_dimensions, -3, "ValueError: `x` must be at least 0, got -3"),
-        (two_dimensions, support.MAX_DIMENSION, f"{TOO_LARGE}, got 1.8e+16"),
+        (two_dimensions, checks.MAX_DIMENSION, f"{TOO_LARGE}, got 1.8e+16"),
         (two_dimensions, 10**400, TOO_LARGE),
         *((names, value, NO_NAMES + type(value).__name__) for value in ("ab", b"ab", 3, None)),
         *((names, value, NO_NAMES + type(value).__name__) for value in (SPARSE.tobsr(), SPARSE)),
@@ -173,7 +173,7 @@ def test_values_of_another_kind_raise(check, value, error):
 
 def test_error_about_text_has_no_hint_by_default():
     with pytest.raises(TypeError, match=r"^`edges` must hold integers, got dtype <U1$"):
-        support.integer_array("edges", ["a"])
+        checks.integer_array("edges", ["a"])
 
 
 DAMAGE = {
@@ -225,14 +225,14 @@ def test_damaged_matrices_of_other_formats_raise(kind, attribute, change, messag
     values = change(getattr(A, attribute))
     setattr(A, attribute, np.array(values, object) if kind == "lil" else values)
     with raises(f"ValueError: `A` is a damaged sparse matrix: {message}"):
-        support.csr_matrix("A", A)
+        checks.csr_matrix("A", A)
 
 
 @pytest.mark.parametrize("kind", ["csr", "csc", "bsr", "coo", "lil", "dok", "dia"])
 def test_csr_matrix_copies_valid_matrices(kind):
     for given in (SPARSE, scipy.sparse.coo_array(np.eye(2, 4))):
         A = given.asformat(kind)
-        B = support.csr_matrix("A", A)
+        B = checks.csr_matrix("A", A)
         np.testing.assert_array_equal(B.toarray(), given.toarray())
         B.data[:] = 0
         np.testing.assert_array_equal(A.toarray(), given.toarray())
@@ -241,24 +241,24 @@ def test_csr_matrix_copies_valid_matrices(kind):
 PATH = sc.CellularSheaf.constant(nx.path_graph(3), dim=2)
 
 
-@pytest.mark.parametrize("dtype", support.SCALARS)
+@pytest.mark.parametrize("dtype", checks.SCALARS)
 def test_squares_are_safe_within_the_range_but_not_far_beyond_it(dtype):
-    low, high = support.range_limits(dtype)
+    low, high = checks.range_limits(dtype)
     info = np.finfo(dtype)
     real = info.dtype.type
     assert np.isfinite(real(high) ** 2 * real(1e6))
     assert real(low) ** 2 >= info.tiny * 1e6
     for inside in (low, high, 0.0):
-        support.check_range("maps", inside, dtype)
+        checks.check_range("maps", inside, dtype)
     for outside in (low * 0.999, high * 1.001):
         with raises(f"ValueError: squares in {np.dtype(dtype)} are safe: rescale the maps"):
-            support.check_range("maps", outside, dtype)
+            checks.check_range("maps", outside, dtype)
 
 
 def test_cochain_returns_the_common_scalar_type_in_c_order():
-    assert support.cochain(PATH, np.arange(6)).dtype == np.float64
-    assert support.cochain(PATH, np.ones(6, np.complex64)).dtype == np.complex128
-    x = support.cochain(PATH, np.asfortranarray(np.arange(12.0).reshape(6, 2)))
+    assert checks.cochain(PATH, np.arange(6)).dtype == np.float64
+    assert checks.cochain(PATH, np.ones(6, np.complex64)).dtype == np.complex128
+    x = checks.cochain(PATH, np.asfortranarray(np.arange(12.0).reshape(6, 2)))
     assert x.flags.c_contiguous
     assert x.tolist() == np.arange(12.0).reshape(6, 2).tolist()
 
@@ -282,14 +282,14 @@ LIFTED = "; y.reshape(6, -1) converts features of equal stalks, one row per vert
 def test_wrong_shape_raises_error_with_a_hint_on_reshaping(shape, hint):
     message = f"with dim_c0 = 6 of the fine sheaf, got shape {shape}{hint}"
     with pytest.raises(ValueError, match=f"{re.escape(message)}$"):
-        support.cochain(PATH, np.zeros(shape), "y", " of the fine sheaf")
+        checks.cochain(PATH, np.zeros(shape), "y", " of the fine sheaf")
 
 
-HIGH = support.range_limits(np.float64)[1]
+HIGH = checks.range_limits(np.float64)[1]
 NORM = "`b` has entries up to 1e+305, so its norm may overflow in float64: rescale `b`"
 FAR = np.zeros((6, 2))
 FAR[[4, 5], [1, 0]] = -np.inf
-cochain = support.cochain
+cochain = checks.cochain
 right_side = partial(cochain, name="b", right_side=True)
 
 
