@@ -122,7 +122,7 @@ def kernel_dims(lo, hi, sheaves, c, rows, eps, s, dims):
 
     ``dims`` is 0 on entry. ``sheaves`` are ``f``, which is not used, and the ``Balanced`` sheaf, in
     which the maps of every edge, of a loop too, have entries of about 1. Singular values up to
-    max(rows, N_a) eps max(1, the largest one) count as zero, so those of a loop whose maps cancel
+    max(rows, N_a) eps max(4, the largest one) count as zero, so those of a loop whose maps cancel
     do. ``rows`` is -1 for clusters that are left out.
     """
     for a in range(lo, hi):
@@ -134,7 +134,7 @@ def kernel_dims(lo, hi, sheaves, c, rows, eps, s, dims):
             return a
         dims[a] = n
         for j in range(min(height, n)):
-            if s.w[j] > max(height, n) * eps * max(s.w[0], 1.0):
+            if s.w[j] > max(height, n) * eps * max(s.w[0], 4.0):
                 dims[a] -= 1
     return -1
 

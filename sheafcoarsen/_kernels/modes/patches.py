@@ -13,7 +13,6 @@ from sheafcoarsen._kernels.dense import (
     Workspace,
     fill_random,
     inf_norm,
-    largest_entry,
     orthonormalize,
     potrf,
     potrs,
@@ -222,11 +221,15 @@ def delta_kernel(patch, f, c, skewed, rows, eps, workspace):
     for k in range(c.internal_ptr[patch], c.internal_ptr[patch + 1]):
         e = c.internal_edges[k]
         # If the maps of a loop cancel, their difference, which the operator contains, is rounding
-        # relative to their largest entry, and must not count as rank.
+        # relative to their norm, and must not count as rank (`zero_level`).
         if f.edges[e, 0] == f.edges[e, 1]:
-            loop = largest_entry(f.tail_data, f.tail_offsets[e], f.tail_offsets[e + 1], loop)
-            loop = largest_entry(f.head_data, f.head_offsets[e], f.head_offsets[e + 1], loop)
-    loop *= unit
+            squares = 0.0
+            for i in range(f.tail_offsets[e], f.tail_offsets[e + 1]):
+                squares += abs(f.tail_data[i] * unit) ** 2
+            for i in range(f.head_offsets[e], f.head_offsets[e + 1]):
+                squares += abs(f.head_data[i] * unit) ** 2
+            loop = max(loop, 4 * f.edge_dims[e] * math.sqrt(squares))
+    loop /= max(rows, n)  # as the tolerance is that of sums of as many terms
     norm = max(math.sqrt(top), loop)
     mu = max(64 * n * EPS * largest, 4 * tolerance * tolerance * norm * norm)
     shifted_copy(a, n, -mu, spare)
