@@ -23,7 +23,7 @@ logger = logging.getLogger("sheafcoarsen")
 
 
 class Notice(event.Listener):
-    """Listener that logs one message per process once compiling has taken ``PATIENCE`` seconds."""
+    """Listener that logs one message per process when compiling begins after ``PATIENCE``."""
 
     def __init__(self):
         self.said = False

@@ -23,7 +23,7 @@ have the maximum length."""
 
 
 def output_path(path: object) -> Path:
-    """Return a path, links resolved, that must be a regular or new file in an existing folder."""
+    """Return the target of a path: a regular file, or a new one in an existing folder."""
     given = file_path(path)
     target = Path(os.path.realpath(given) if os.path.islink(given) else given)
     if not target.parent.is_dir():

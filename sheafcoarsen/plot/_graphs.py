@@ -216,9 +216,10 @@ def elimination(
     handles = [draw.marks(left, "eliminated", places[K.eliminated], **disc)]
     disc |= {"s": size, "c": "0.1"}
     many = np.bincount(remaining.ravel(), minlength=G.n_vertices) > K.max_neighbors
+    many &= not many.all()
     if chosen is not None:
         many &= ~np.isin(K.kept, chosen)
-    junctions = remaining_places[many] if not many.all() else remaining_places[:0]
+    junctions = remaining_places[many]
     hollow = disc | {"s": 2 * size, "c": "1.0", "linewidths": min(1.0, np.sqrt(size) / 4)}
 
     def mark_kept(ax: Axes) -> list:

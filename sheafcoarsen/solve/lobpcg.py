@@ -226,7 +226,7 @@ def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.
 def _ritz_orthogonal(
     GA: np.ndarray, GB: np.ndarray, m: int, ritz: Callable
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the result of ``ritz`` after orthogonalizing all vectors against the first m."""
+    """Return the result of ``ritz`` after orthogonalizing vectors from m on against the first m."""
     Q = np.eye(len(GA), dtype=GA.dtype)
     Q[:m, m:] = -GB[:m, m:]
     values, C = ritz(Q.conj().T @ GA @ Q, Q.conj().T @ GB @ Q, m)

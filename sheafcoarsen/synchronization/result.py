@@ -254,10 +254,10 @@ class Synchronization(ReadOnly):
     def certify(self, tol: float = 1e-6) -> PoseCertificate:
         """Return a lower bound on the minimum cost, and whether these poses attain it.
 
-        The bound comes from the Lagrange multipliers of refined poses (Rosen et al., IJRR 2019),
-        for measurements weighted by ``weights``. Its gap is that of the poses of this result: poses
-        that were not refined rarely attain the bound. If the relaxation is not tight, an optimum
-        may not be recognized; a certified optimum is always one.
+        The bound comes from the Lagrange multipliers (Rosen et al., IJRR 2019) of poses that are
+        refined if possible, for measurements weighted by ``weights``. Its gap is that of the poses
+        of this result: poses that were not refined rarely attain the bound. If the relaxation is
+        not tight, an optimum may not be recognized; a certified optimum is always one.
 
         Parameters
         ----------

@@ -228,8 +228,9 @@ def delta_kernel(patch, f, c, skewed, rows, eps, workspace):
                 squares += abs(f.tail_data[i] * unit) ** 2
             for i in range(f.head_offsets[e], f.head_offsets[e + 1]):
                 squares += abs(f.head_data[i] * unit) ** 2
-            loop = max(loop, 4 * f.edge_dims[e] * math.sqrt(squares))
-    loop /= max(rows, n)  # as the tolerance is that of sums of as many terms
+            # 4 d eps norm is the level of one loop, which the tolerance of a small patch misses
+            factor = max(1.0, 4 * f.edge_dims[e] / max(rows, n))
+            loop = max(loop, factor * math.sqrt(squares))
     norm = max(math.sqrt(top), loop)
     mu = max(64 * n * EPS * largest, 4 * tolerance * tolerance * norm * norm)
     shifted_copy(a, n, -mu, spare)

@@ -194,13 +194,13 @@ def test_the_repr_of_a_coarsening_lists_its_sizes():
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_basis_columns_are_accepted_up_to_an_overflow_limit_of_their_norm(dtype):
     n, limit = 400, 100 * np.sqrt(float(np.finfo(dtype).max)) / 1e4
-    F, P = CellularSheaf.constant(nx.star_graph(n)), Partition([0] * n + [1])
+    F, P = CellularSheaf.constant(nx.star_graph(n)), Partition([1] * n + [0])
     F = F.with_maps((2 * F.tail_data).astype(dtype), 0 * F.head_data.astype(dtype))
     column = np.full((n, 1), limit / 2 / np.sqrt(n))
-    C = sc.coarsen(F, P, basis=[0.99 * column, [[1.0]]])
+    C = sc.coarsen(F, P, basis=[[[1.0]], 0.99 * column])
     assert np.isfinite(sc.laplacian(C.sheaf).toarray()).all()
-    with pytest.raises(ValueError, match=r"`basis\[0\]` has entries up to .*rescale the basis"):
-        sc.coarsen(F, P, basis=[1.01 * column, [[1.0]]])
+    with pytest.raises(ValueError, match=r"`basis\[1\]` has entries up to .*rescale the basis"):
+        sc.coarsen(F, P, basis=[[[1.0]], 1.01 * column])
 
 
 @pytest.mark.parametrize("operator", ["internal", "oversampled"])

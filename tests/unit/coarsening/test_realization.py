@@ -112,6 +112,14 @@ def test_edges_compressed_in_many_chunks_keep_their_gram_matrices(dtype, scale, 
     assert_verified(D)
 
 
+def test_an_edge_stalk_may_be_larger_than_a_chunk():
+    """Else the rows do not fit into the workspace, and compiled code writes past its end."""
+    F = CellularSheaf.random([[0, 1], [1, 0], [0, 1]], 2, [400, 1, 300], seed=3)
+    C, D = (sc.coarsen(F, Partition([0, 1]), 2, compress=compress) for compress in (False, True))
+    assert D.sheaf.edge_dims.tolist() == [4]
+    assert_compressed(C, D)
+
+
 def test_columns_whose_squares_underflow_keep_their_accuracy():
     """Columns are scaled before norms are computed, so 1e-200 is accurate next to 1."""
     F, P = CellularSheaf.random([[0, 1]] * 5, 1, 1, seed=3), Partition([0, 1])

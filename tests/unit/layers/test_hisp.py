@@ -280,6 +280,7 @@ def test_readout_matches_numpy_for_one_graph_and_for_a_batch(how, dtype):
         np.testing.assert_array_equal(with_a_gap[::2], rows)
         assert with_a_gap.shape == (5, 4)
         assert not with_a_gap[1::2].any()
+        assert sc.readout(x[:0], how).tolist() == [0] * 4
     if how == "mean":
         np.testing.assert_array_equal(sc.readout(x), whole)
         huge = np.full((3, 1), 2e38, np.float32)  # the sum overflows in single precision

@@ -113,6 +113,8 @@ def test_kernels_over_budget_are_retained_and_reported():
     assert f"kernels {M.over_budget} over budget" in repr(M)
     assert sc.coarsen(F, P, M).recoarsen(F).modes.over_budget == M.over_budget
     assert kernels.over_budget == 0
+    assert not kernels.tied.any()
+    assert sc.local_modes(F, P, 1, "oversampled").tied.all()  # the cut splits the kernels
     assert "over budget" not in repr(sc.local_modes(F, P, sc.ranks.budget(60), "oversampled"))
 
 

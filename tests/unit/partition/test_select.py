@@ -51,6 +51,10 @@ def assert_guarantees(partition, n_clusters, n, edges):
             assert set(members) == set().union(*joined)  # whole ones
 
 
+# two vertices outweigh all others: their clusters have fewer vertices than parts by weight
+HEAVY = [(0, 7), (1, 7), (2, 3), (2, 7), (2, 5), (3, 5), (3, 6), (4, 7), (5, 6), (5, 7), (6, 7)]
+
+
 @st.composite
 def problems(draw):
     """Draw a multigraph with loops, free vertices and ragged or empty stalks, and a count."""
@@ -70,6 +74,7 @@ def problems(draw):
 @settings(deadline=None)
 @given(problem=problems(), weights=st.sampled_from(["graph", "sheaf"]), seed=st.integers(0, 3))
 @example(problem=([], [0, 0, 0], [], 2), weights="graph", seed=1)
+@example(problem=(HEAVY, [167, 2, 1, 2, 1, 3, 3, 93], [1] * 11, 7), weights="graph", seed=0)
 @example(problem=([(0, 1), (1, 2), (2, 0)], [1, 1, 1], [0, 0, 0], 2), weights="sheaf", seed=1)
 @example(problem=([(0, 1), (1, 2), (2, 3)], [1, 0, 0, 0], [2, 2, 2], 3), weights="graph", seed=0)
 @example(problem=([(0, 1), (1, 2), (2, 3)], [0] * 4, [2, 2, 2], 3), weights="graph", seed=0)

@@ -80,8 +80,9 @@ def test_junctions_are_hollow_unless_they_are_named_or_all_are():
             labels = [text.get_text() for text in panel.get_legend().get_texts()]
             assert (label in labels) == bool(shown)
     karate = sc.eliminate(sc.CellularSheaf.constant(nx.karate_club_graph()))
-    fine = plot.elimination(karate, ax=Figure().subplots()).child_axes[0]
-    assert not len(collections(fine)["junctions"].get_offsets())
+    for names in (None, [0]):
+        fine = plot.elimination(karate, names=names, ax=Figure().subplots()).child_axes[0]
+        assert not len(collections(fine)["junctions"].get_offsets())
 
 
 def test_loops_are_drawn_as_rings(ax):

@@ -308,3 +308,19 @@ def test_a_single_pose_places_the_landmarks_that_it_saw(dim, count):
     seen = sc.Sightings([[0, k] for k in range(count)], points, np.ones(count))
     S = sc.synchronize(sc.PoseGraph(*none, n_vertices=1, sightings=seen), refine=True)
     assert_residual(S.landmarks - points, points, n=dim + count)
+
+
+@real_data
+@pytest.mark.parametrize("name", ["intel", "sphere2500"])
+def test_random_loops_in_real_data_are_discarded(data_folder, name):
+    G = sc.read_g2o(data_folder / f"g2o_{name}.g2o.gz", poses=True)
+    best, rng, m = sc.synchronize(G, refine=True), np.random.default_rng(0), G.n_edges
+    count = m // 5
+    edges = rng.integers(G.n_vertices, size=(count, 2))
+    turns, moves = random_rotations(count, G.dim, rng), 5 * rng.standard_normal((count, G.dim))
+    weights = (np.append(weight, weight[:count]) for weight in (G.kappa, G.tau))
+    S = sc.synchronize(appended(G, edges, turns, moves, *weights), robust="tls", refine=True)
+    assert (S.outliers()[: count // 2] >= m).mean() > 0.8  # ranked first
+    assert (S.weights[m:] < 0.5).all()
+    assert (S.weights[:m] < 0.5).mean() <= 0.01
+    assert S.edge_costs[:m].sum() == pytest.approx(best.cost, rel=0.01)

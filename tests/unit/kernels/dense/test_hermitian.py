@@ -79,6 +79,23 @@ def test_lowest_eigenpairs_match_dense_eigenvalues(name, dtype):
         assert_residual(Z.conj().T @ Z - np.eye(wanted), 1.0, n=N)
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+@pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 9, 25])
+def test_small_matrices_beside_large_ones_are_reduced_too(n, dtype):
+    A, wanted = random_matrix(n, dtype, seed=n), max(n // 3, 1)
+    exact = scipy.linalg.eigh(A, eigvals_only=True)
+    s = workspace(n, wanted, A.dtype, reduction=True)
+    s.a[:] = np.tril(A).ravel()
+    assert from_python(hermitian.eigh_lowest)(n, wanted, s, s.reduction) == 0
+    Z = s.z.reshape(wanted, n).T
+    assert_residual(s.w[:wanted] - exact[:wanted], A, n=n)
+    assert_residual(A @ Z - Z * s.w[:wanted], A, n=n)
+    assert_residual(Z.conj().T @ Z - np.eye(wanted), 1.0, n=n)
+    s.a[:] = np.tril(A).ravel()
+    assert from_python(hermitian.eigvalsh)(n, s, s.reduction) == 0
+    assert_residual(s.w - exact, A, n=n)
+
+
 def test_worst_residual_detects_wrong_eigenvectors():
     T = np.array([2.0, 1.0, 3.0]), np.array([0.5, 0.25, 0.0])
     w, z = np.linalg.eigh(np.diag(T[0]) + np.diag(T[1][:2], 1) + np.diag(T[1][:2], -1))
