@@ -1,6 +1,6 @@
 """Checks of arguments: single values, arrays and cochains.
 
-Errors say what was expected, what was passed and what to do. Arrays are converted to the four
+Errors name the expected value, the actual one and a remedy. Arrays are converted to the four
 scalar types or to integers. The entries of maps and cochains are limited, so that their squares
 are finite.
 """

@@ -22,6 +22,7 @@ from scipy.sparse.linalg import LinearOperator
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery  # noqa: F401 (for the table)
 from sheafcoarsen.ranks import Rule, below, budget, fixed, gap
+from tests.support import errors
 from tests.support.errors import raises
 from tests.support.signatures import item_of, public_names
 from tests.support.strategies import JUNK, examples
@@ -766,14 +767,12 @@ names no class is a ValueError. Lines that are indented more continue the previo
 
 
 def rows(table):
-    """Yield (valid call or "", what is wrong, error); a valid call has "" for both."""
+    """Yield a valid call or "", bad arguments or a bad call, and the error, both "" if valid."""
     valid = []
-    for text in re.split(r"\n(?! {8})", table.strip()):
+    for text in errors.lines(table):
         if text.startswith("#"):
             continue
-        what, _, error = " ".join(text.split()).partition(" -> ")
-        if error and not re.match(r"\w+Error: ", error):
-            error = f"ValueError: {error}"
+        what, error = errors.row(text)
         if not text.startswith(" "):
             valid = [""] if error else what.split(" | ")
         for call in valid:

@@ -23,13 +23,17 @@ def refuses(read, path, line: int | None, message: str, **options) -> str:
     return str(caught.value)
 
 
-def rows(table: str) -> list[tuple[str, str]]:
-    """Return (what is wrong, error) for the lines ``what -> error`` of a table.
+def lines(table: str) -> list[str]:
+    """Return the lines of a table; text indented by eight continues the previous line."""
+    return re.split(r"\n(?! {8})", table.strip())
 
-    Lines indented by eight continue the previous one; what names no class is a ValueError.
-    """
-    found = []
-    for line in re.split(r"\n(?! {8})", table.strip()):
-        wrong, _, error = " ".join(line.split()).partition(" -> ")
-        found.append((wrong, error if re.match(r"\w+Error: ", error) else f"ValueError: {error}"))
-    return found
+
+def row(line: str) -> tuple[str, str]:
+    """Return the bad call and the error of a line ``call -> error``, a ValueError by default."""
+    call, _, error = " ".join(line.split()).partition(" -> ")
+    return call, error if re.match(r"\w+Error: |$", error) else f"ValueError: {error}"
+
+
+def rows(table: str) -> list[tuple[str, str]]:
+    """Return the bad calls of a table with their errors."""
+    return [row(line) for line in lines(table)]

@@ -1,6 +1,6 @@
 """The paper's statements as properties, one test each, named by label.
 
-They hold for any sheaf and any partition, judged against the dense reference. The mark
+They hold for any sheaf and any partition, in comparison with the dense reference. The mark
 ``statement`` puts a test's residuals into the table at the end of the run. The last section
 violates the hypotheses.
 """

@@ -33,7 +33,8 @@ def test_keep_and_max_neighbors_select_the_vertices():
     F = CellularSheaf.constant([[0, 1], [1, 2], [2, 0], [2, 3]], n_vertices=5)
     kept = [sc.eliminate(F, max_neighbors=k).kept.tolist() for k in (0, 1, 2)]
     assert kept == [[0, 1, 2, 3], [0, 1, 2], []]
-    complete = CellularSheaf.constant(nx.complete_graph(5))  # no memory for so many neighbours
+    # a workspace for 1e15 neighbours would not fit into memory
+    complete = CellularSheaf.constant(nx.complete_graph(5))
     assert sc.eliminate(complete, keep=[0], max_neighbors=10**15).sheaf.n_vertices == 1
 
 

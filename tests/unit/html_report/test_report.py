@@ -198,6 +198,16 @@ def test_the_shown_call_reproduces_the_coarsening(options):
     assert again.sheaf.equals(C.sheaf)
 
 
+def test_the_shown_rank_is_that_asked_for_or_names_those_of_many_clusters():
+    P = sc.select(KARATE, 24)  # most are single vertices, of dimension 1
+    for rank, shown in ((2, "2"), (P.sizes // 2, "C.ranks")):
+        C = sc.coarsen(KARATE, P, rank)
+        assert len(set(C.ranks.tolist())) > 1
+        assert f"rank={shown}," in call_of(C)
+        again = eval(call_of(C), {"sc": sc, "F": KARATE, "P": P, "C": C})
+        assert again.sheaf.equals(C.sheaf)
+
+
 @pytest.mark.parametrize("rank", [0, 1])
 def test_eigenvalues_of_sections_are_shown_as_zero(rank):
     """Not what rounding leaves of it, such as 8e-16."""

@@ -37,7 +37,7 @@ def paired_one_by_one(columns):
     """Pair each column with the first before it that is its reverse and still alone."""
     alone, pairs = [], []
     loops = [u for u, v in columns if u == v]
-    # then loops stand for themselves
+    # an odd number of loops at a vertex: each loop is an edge by itself
     single = any(loops.count(u) % 2 for u in loops)
     for k, (u, v) in enumerate(columns):
         if u == v and single:

@@ -1,4 +1,4 @@
-"""The patches of oversampled modes: their size beside hubs, and the workspace."""
+"""The patches of oversampled modes: their size next to hubs, and the workspace."""
 
 import networkx as nx
 import numpy as np

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen.quality import smallest_singular_values as room
+from sheafcoarsen.quality import smallest_singular_values as smallest
 from sheafcoarsen.quality.smallest_singular_values import split_components
 from sheafcoarsen.solve import EigenProblem
 from tests.support.helpers import assert_residual, ties_allowed
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 def low_pairs(F, k):
     D, size = sc.coboundary(F), np.linalg.norm(sc.laplacian(F).toarray(), np.inf) ** 0.5
-    return room.low_pairs(D, k, np.finfo(float).eps, size, sheaf=F)
+    return smallest.low_pairs(D, k, np.finfo(float).eps, size, sheaf=F)
 
 
 def singular_values(F):
@@ -58,7 +58,7 @@ def test_positive_singular_values_are_found_above_many_zeros(count, dim, spread)
 def test_a_wrong_kernel_is_rejected_and_computed_densely(monkeypatch):
     F = sc.CellularSheaf.constant(nx.grid_2d_graph(30, 30))
     wrong = np.linalg.qr(np.random.default_rng(3).standard_normal((900, 3)))[0]
-    monkeypatch.setattr(room, "global_sections", lambda sheaf: SimpleNamespace(basis=wrong))
+    monkeypatch.setattr(smallest, "global_sections", lambda sheaf: SimpleNamespace(basis=wrong))
     found = low_pairs(F, 2)
     assert (found.kernel, found.end) == (1, 2)
     assert found.zero < 1e-12  # rejected vectors do not count
@@ -68,7 +68,7 @@ def test_spectral_quality_of_a_sheaf_with_many_zeros(monkeypatch):
     """Neither fine nor coarse zeros are computed by the iteration or by a dense solver."""
     F = many_components(200)
     C = sc.coarsen(F, sc.select(F, 450), 2, loops=False)
-    monkeypatch.setattr(room, "MAX_DENSE", 1000)
+    monkeypatch.setattr(smallest, "MAX_DENSE", 1000)
     Q = sc.spectral_quality(C, 6)
     assert Q.kernel_fine == 603
     fine = np.repeat(np.linalg.eigvalsh(sc.laplacian(many_components(200, 1)).toarray()), 3)
@@ -80,7 +80,7 @@ def test_spectral_quality_of_a_sheaf_with_many_zeros(monkeypatch):
 
 def test_a_sheaf_without_zeros_needs_no_kernel(monkeypatch):
     F = sc.gallery.bundle(nx.grid_2d_graph(30, 15), 2, noise=0.5, seed=3)
-    monkeypatch.setattr(room, "global_sections", None)
+    monkeypatch.setattr(smallest, "global_sections", None)
     found = low_pairs(F, 4)
     assert found.kernel == 0
     np.testing.assert_allclose(found.sigma[: found.end], singular_values(F)[: found.end], rtol=1e-9)
@@ -88,7 +88,7 @@ def test_a_sheaf_without_zeros_needs_no_kernel(monkeypatch):
 
 def test_inaccurate_pairs_are_iterated_again_by_the_direct_method(monkeypatch):
     F = sc.gallery.bundle(nx.grid_2d_graph(21, 21), 2, noise=0.1, seed=3)
-    methods, solver = [], room.lowest_eigenpairs
+    methods, solver = [], smallest.lowest_eigenpairs
 
     def rough_at_first(problem, method, start, sections):
         found = solver(problem, method, start, sections)
@@ -96,7 +96,7 @@ def test_inaccurate_pairs_are_iterated_again_by_the_direct_method(monkeypatch):
         methods.append(method)
         return found if len(methods) > 1 else replace(found, vectors=found.vectors + noise)
 
-    monkeypatch.setattr(room, "lowest_eigenpairs", rough_at_first)
+    monkeypatch.setattr(smallest, "lowest_eigenpairs", rough_at_first)
     monkeypatch.setattr(EigenProblem, "chosen", lambda self: "multilevel")
     found = low_pairs(F, 5)
     assert methods == ["multilevel", "direct"]
@@ -109,7 +109,7 @@ def test_inaccurate_pairs_are_iterated_again_by_the_direct_method(monkeypatch):
 )
 def test_zeros_are_counted_and_multiplets_completed(method, side, dim, k, monkeypatch):
     """The second eigenvalue of a square grid is double."""
-    monkeypatch.setattr(room, "SPARSE_SHARE", 5)
+    monkeypatch.setattr(smallest, "SPARSE_SHARE", 5)
     if method:
         monkeypatch.setattr(EigenProblem, "chosen", lambda self: method)
     found = low_pairs(sc.CellularSheaf.constant(nx.grid_2d_graph(side, side), dim), k)

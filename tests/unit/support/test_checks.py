@@ -208,6 +208,7 @@ def test_damaged_csr_csc_and_bsr_matrices_raise(kind, attribute, change):
 COLUMN = "entry 2 has the column index 3, out of range for 3 columns"
 ROW = "entry 0 has the row index -1, out of range for 3 rows"
 INDEX = "axis 1 index 3 exceeds matrix dimension 3"
+BLOCK = "entry 2 has the block column index 3, out of range for 3 block columns"
 LENGTH = "its `rows` and `data` differ in length"
 
 
@@ -216,6 +217,7 @@ LENGTH = "its `rows` and `data` differ in length"
     [
         ("coo", "coords", lambda ij: (ij[0], ij[1] + 1), COLUMN),
         ("coo", "coords", lambda ij: (ij[0] - 1, ij[1]), ROW),
+        ("bsr", "indices", lambda indices: indices + 1, BLOCK),
         ("lil", "rows", lambda rows: [[3], *rows[1:]], INDEX),
         ("lil", "data", lambda data: [[1.0] * 9, *data[1:]], LENGTH),
     ],
