@@ -73,14 +73,14 @@ $(LOWEST)/installed: pyproject.toml
 test-lowest: $(LOWEST)/installed
 	NUMBA_DISABLE_JIT=1 SHEAFCOARSEN_POISON=1 \
 	  $(LOWEST)/$(SCRIPTS)/python -m pytest -p no:cacheprovider -n auto --dist loadfile \
-	  -W "ignore:pandas not found:ImportWarning" -m "not real_data and not cluster" tests
+	  -W "ignore:pandas not found:ImportWarning" -m "not real_data and not cluster and not large" tests
 	NUMBA_CACHE_DIR=$(CURDIR)/$(LOWEST)/cache $(LOWEST)/$(SCRIPTS)/python -m sheafcoarsen demo
 
 # lines that no test reaches, kernels included, since they run as plain Python: half an hour
 coverage: $(VENV)/installed-test
 	$(BIN)/python $(PIP) install --quiet coverage
 	NUMBA_DISABLE_JIT=1 COVERAGE_FILE=$(VENV)/coverage $(BIN)/python -m coverage run --branch \
-	  --source=sheafcoarsen -m pytest -m "not real_data and not cluster" tests
+	  --source=sheafcoarsen -m pytest -m "not real_data and not cluster and not large" tests
 	COVERAGE_FILE=$(VENV)/coverage $(BIN)/python -m coverage report --show-missing --skip-covered
 
 # they run on a copy, which the site shows with their outputs; what they print is compared with the

@@ -14,7 +14,6 @@ import pytest
 from matplotlib import pyplot
 
 import sheafcoarsen as sc
-from tests.support.kernels import JIT_IS_OFF
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
 
@@ -99,7 +98,7 @@ def test_the_power_grid_recipe_runs(monkeypatch, capsys):
 
 
 @pytest.mark.skipif("SHEAFCOARSEN_DATA" not in os.environ, reason="SHEAFCOARSEN_DATA is not set")
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_the_camera_recipe_minimizes_the_pixel_errors(monkeypatch, capsys):
     monkeypatch.chdir(os.environ["SHEAFCOARSEN_DATA"])
     names = run_blocks("poses.md", holding="read_libmv")
@@ -120,7 +119,7 @@ def test_the_camera_recipe_minimizes_the_pixel_errors(monkeypatch, capsys):
         assert (np.linalg.norm(part, axis=1) < 1e-4 * size).all()
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_the_torch_recipe_runs(capsys):
     pytest.importorskip("torch")
     run_blocks("learned_maps.md")

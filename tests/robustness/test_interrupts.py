@@ -17,7 +17,6 @@ import tqdm
 from threadpoolctl import threadpool_limits
 
 import sheafcoarsen as sc
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._support import threads
 from tests.support.helpers import blas_threads
 
@@ -140,7 +139,7 @@ ANSWERS = {  # the keys are the functions that are interrupted
 }
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 @pytest.mark.parametrize(("inside", "ask"), ANSWERS.items(), ids=ANSWERS)
 def test_interrupted_solves_leave_no_side_effects(inside, ask, monkeypatch):
     """BLAS threads are restored, no thread or bar remains, and the next result is the same."""
@@ -243,7 +242,7 @@ def test_error_after_a_handled_interrupt_is_raised(tmp_path, monkeypatch):
             sc.save(tmp_path / "out", sc.Partition([0]))
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_factorization_does_not_delay_an_interrupt(monkeypatch):
     """SuperLU does not react to interrupts, so it runs in a separate thread."""
     from sheafcoarsen.operators import factorization

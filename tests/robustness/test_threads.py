@@ -23,7 +23,6 @@ from sheafcoarsen.operators import apply_coboundary
 from sheafcoarsen.solve.block_matrix import BlockMatrix
 from sheafcoarsen.verification.cluster_batches import in_batches
 from tests.support.helpers import blas_threads
-from tests.support.kernels import JIT_IS_OFF
 from tests.support.strategies import DTYPES
 
 
@@ -207,7 +206,7 @@ def ratios():
     return compute
 
 
-LARGE = {  # sizes for compiled kernels
+LARGE = {
     "products": products,
     "products of blocks": products_of_blocks,
     **{
@@ -219,7 +218,7 @@ LARGE = {  # sizes for compiled kernels
         for kind in ("hubs", "components", "trees", "grid")
     },
 }
-PROBLEMS = LARGE | {
+SMALL = {
     **{
         f"modes, {operator}, {dtype.__name__}": functools.partial(modes_of, operator, dtype)
         for operator, dtype in zip(["internal", "principal"] * 2, DTYPES, strict=True)
@@ -244,11 +243,11 @@ CONSTANTS = {  # of modules, so that small problems take the paths of large ones
 
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
-@pytest.mark.parametrize("name", PROBLEMS)
+@pytest.mark.parametrize(
+    "name", [*SMALL, *(pytest.param(name, marks=pytest.mark.large) for name in LARGE)]
+)
 def test_results_do_not_depend_on_the_number_of_threads(name, monkeypatch):
     """The threads of BLAS make no difference, either."""
-    if JIT_IS_OFF and name in LARGE:
-        pytest.skip("a size for compiled kernels")
     for module, value in CONSTANTS.get(name, {}).items():
         monkeypatch.setattr(f"sheafcoarsen.{module}", value)
     for module in [value for key, value in sys.modules.items() if key.startswith("sheafcoarsen.")]:
@@ -260,7 +259,7 @@ def test_results_do_not_depend_on_the_number_of_threads(name, monkeypatch):
         "ThreadPoolExecutor",
         lambda count: started.append(count) or pool(count),
     )
-    compute, found = PROBLEMS[name](), []
+    compute, found = (SMALL | LARGE)[name](), []
     with threadpool_limits(3, user_api="blas"):
         for count in (1, 2, 3):
             monkeypatch.setattr(numba.config, "NUMBA_NUM_THREADS", count)

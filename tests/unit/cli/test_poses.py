@@ -21,7 +21,9 @@ def measured(tmp_path):
     return tmp_path / "in.g2o", sc.read_g2o(tmp_path / "in.g2o", poses=True)
 
 
-@pytest.mark.parametrize(("robust", "ending"), [(False, ".g2o"), (True, ".g2o.gz")])
+@pytest.mark.parametrize(
+    ("robust", "ending"), [(False, ".g2o"), pytest.param(True, ".g2o.gz", marks=pytest.mark.large)]
+)
 def test_synchronize_writes_the_poses_of_the_library(measured, tmp_path, run, robust, ending):
     path, G = measured
     out = tmp_path / f"out{ending}"
@@ -56,6 +58,7 @@ def test_synchronize_writes_the_poses_of_the_library(measured, tmp_path, run, ro
     assert quiet == ("", "" if robust else line)
 
 
+@pytest.mark.large
 def test_report_of_poses_has_map_certificate_and_worst_edges(measured, tmp_path, run):
     pytest.importorskip("matplotlib")
     path, G = measured

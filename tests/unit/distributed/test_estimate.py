@@ -9,7 +9,6 @@ import pytest
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.distributed._estimate import (
     BASE,
     NEED,
@@ -138,7 +137,7 @@ def test_the_default_number_of_shards_follows_size_memory_and_workers():
     assert several == [15, 16, 15, 16, 40, 15]
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 @pytest.mark.parametrize("local_operator", ["internal", "principal"])
 @pytest.mark.parametrize("per_cluster", [400, 4])  # 5 % and 57 % of the edges cross
 def test_planning_needs_about_the_estimated_memory(local_operator, per_cluster, memory, url):

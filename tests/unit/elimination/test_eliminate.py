@@ -12,7 +12,6 @@ from sheafcoarsen import CellularSheaf
 from sheafcoarsen.elimination import dim_of_few_edges
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual
-from tests.support.kernels import JIT_IS_OFF
 from tests.support.strategies import DTYPES
 
 KARATE = CellularSheaf.constant(nx.karate_club_graph())
@@ -152,7 +151,7 @@ def test_growth_is_large_if_maps_expand():
     assert sc.eliminate(KARATE, keep=np.arange(34)).growth == 1
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_solvers_do_not_eliminate_if_maps_expand():
     n = 3000
     F = CellularSheaf.random(nx.path_graph(n), 2, 2, seed=3)
@@ -166,7 +165,7 @@ def test_solvers_do_not_eliminate_if_maps_expand():
     assert np.linalg.norm(L @ x - b) < 1e-7 * np.linalg.norm(b)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_long_chains_are_eliminated_accurately():
     n = 100_000
     K = sc.eliminate(path(n), keep=[0, n - 1])

@@ -263,7 +263,7 @@ def test_the_first_large_entry_of_a_row_is_real_and_positive():
             assert abs(first.imag) < 1e-15 * abs(first)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_blocks_of_edges_at_a_large_stalk_are_reused():
     """Every step of this chain replaces the edge at its first vertex, whose block is large."""
     n, d = 20_000, 20

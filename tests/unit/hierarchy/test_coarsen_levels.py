@@ -10,7 +10,6 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from tests.support import reference
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual, assert_verified
@@ -230,7 +229,7 @@ def test_eliminate_adds_an_exact_first_level(tmp_path):
     assert H.prolongation().shape == (255, 0)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_only_levels_whose_laplacian_grew_are_sparsified(tmp_path):
     graph = nx.random_regular_graph(12, 1500, seed=0)
     F = sc.gallery.bundle(graph, 1, noise=0.3, seed=0)

@@ -20,7 +20,7 @@ from tests.unit.modes.test_local_modes import (
 )
 
 CONNECTED = nx.gnm_random_graph(60, 150, seed=3)
-FEW = nx.gnm_random_graph(100, 90, seed=13)
+FEW = nx.gnm_random_graph(60, 54, seed=13)
 
 
 def graded(F, decades):

@@ -11,7 +11,6 @@ from scipy.sparse.linalg import splu
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.operators import Factors, Order, elimination_order, factorization, fills_little
 from tests.support.helpers import assert_residual, covering, normal
 from tests.support.strategies import sheaves
@@ -181,7 +180,7 @@ def test_surfaces_are_factored_because_their_levels_are_narrow(monkeypatch):
         assert fills_little(L) == little
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_small_matrices_with_full_rows_are_not_factored():
     """For 5000 vertices with 200 edges each, factors take 22 s, an iterative solver 1 s."""
     dense = CellularSheaf.constant(np.random.default_rng(0).integers(0, 3000, (150_000, 2)))

@@ -11,7 +11,6 @@ import scipy.sparse.linalg
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels import partition as kernels
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._kernels.partition import balls
 from sheafcoarsen.partition import methods, select
 from sheafcoarsen.partition.links import links_of
@@ -120,7 +119,7 @@ def test_missing_pymetis_raises_error_with_install_command(monkeypatch):
         select(nx.path_graph(5), 2, method="metis")
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_spectral_finds_large_blocks_by_lanczos():
     sizes = [300, 400, 500]
     G = nx.stochastic_block_model(sizes, 0.002 + 0.05 * np.eye(3), seed=11)

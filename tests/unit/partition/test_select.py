@@ -7,7 +7,6 @@ import scipy.sparse
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.partition import select
 from sheafcoarsen.partition.links import links_of
 from sheafcoarsen.partition.methods import repair_labels
@@ -193,7 +192,7 @@ def test_wheel_is_split_along_its_rim():
     assert sizes.max() <= 60  # the spokes alone are a star: three single vertices and the rest
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 @pytest.mark.parametrize("method", ["balls", "matching"])
 @pytest.mark.parametrize("n_clusters", [500, 70_000])
 def test_hubs_do_not_take_quadratic_time(method, n_clusters):

@@ -11,7 +11,6 @@ from matplotlib.figure import Figure
 
 import sheafcoarsen as sc
 from sheafcoarsen import plot
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.plot.positions import places_of
 from tests.support.helpers import assert_residual, ties_allowed
 from tests.support.meshes import icosphere
@@ -262,7 +261,7 @@ def test_graphs_without_hubs_are_drawn_edge_by_edge():
         assert not places_of(coarsened(G, 9), None, None, (20, -60), "z").by_quotient
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_a_large_graph_is_drawn_through_its_quotient(ax):
     number = np.arange(170 * 170).reshape(170, 170)
     pairs = (number[:, :-1], number[:, 1:]), (number[:-1], number[1:])

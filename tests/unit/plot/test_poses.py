@@ -9,7 +9,6 @@ from matplotlib.figure import Figure
 
 import sheafcoarsen as sc
 from sheafcoarsen import plot
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from tests.support.helpers import assert_residual
 from tests.unit.plot.test_axes import collections, draw
 from tests.unit.plot.test_elimination import segments
@@ -157,7 +156,7 @@ def test_a_single_pose_can_be_drawn(ax):
     draw(ax)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 @pytest.mark.parametrize("dim", [2, 3])
 def test_legend_lines_of_a_large_plot_are_distinguishable(dim):
     G, _ = pose_graph(dim, ring_with_chords(2000, 600), noise=0.01)

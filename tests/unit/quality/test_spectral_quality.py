@@ -13,7 +13,6 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.quality import smallest_singular_values as room
 from sheafcoarsen.quality._spectral_quality import principal_angles
 from sheafcoarsen.sheaf import random_orthonormal
@@ -240,7 +239,9 @@ def test_missed_and_inaccurate_eigenpairs_raise(monkeypatch):
                 sc.spectral_quality(C, 4)
 
 
-@pytest.mark.parametrize(("n", "small"), [(180, 1e-6), (180, 3e-8), (380, 1e-6)])
+@pytest.mark.parametrize(
+    ("n", "small"), [(180, 1e-6), (180, 3e-8), pytest.param(380, 1e-6, marks=pytest.mark.large)]
+)
 def test_eigenvalues_below_rounding_of_the_laplacian_are_singular_values_of_delta(n, small):
     """Inverse iteration finds them, or the dense solver up to dimension 1600."""
     G = nx.barabasi_albert_graph(n, 2, seed=0)
@@ -284,7 +285,7 @@ def test_eigenvalues_near_the_rounding_of_a_hub_are_found(least, seed, k):
     np.testing.assert_allclose(Q.fine, exact, rtol=1e-4)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_fine_pairs_passed_by_the_user_are_reused(monkeypatch):
     G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(40, 23))
     F = gallery.bundle(G, 2, noise=0.1, seed=3)
@@ -320,7 +321,7 @@ def test_fine_pairs_that_split_a_multiplet_are_completed():
         assert_same_quality(sc.spectral_quality(C, 1, fine=fine), wanted)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_wheels_have_one_section_and_many_eigenvalues_near_one():
     """The hub determines norm(L), so neighbouring eigenvalues differ by 1e-9 norm(L)."""
     n = 2500
@@ -484,7 +485,7 @@ def test_small_eigenvalues_below_strong_edges_are_resolved():
     assert_residual(np.sqrt(Q.fine) - sigma[:5], sigma[-1], n=60)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_pairs_are_refined_on_a_coarse_sheaf_in_another_unit():
     """The unit of the coarse sheaf is not that of R. A weak edge joins two halves."""
     G = nx.disjoint_union(*[nx.grid_2d_graph(100, 40)] * 2)

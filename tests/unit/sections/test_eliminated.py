@@ -10,11 +10,10 @@ import sheafcoarsen as sc
 from sheafcoarsen.sections import _global_sections
 from sheafcoarsen.sections._global_sections import extended, without_chains
 from tests.support.helpers import assert_residual
-from tests.support.kernels import JIT_IS_OFF
 from tests.support.strategies import DTYPES
 from tests.unit.sections.conftest import check_basis
 
-pytestmark = pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+pytestmark = pytest.mark.large
 
 
 def streets(n=600, seed=3):

@@ -13,7 +13,6 @@ import scipy.sparse
 from hypothesis import assume, given
 
 import sheafcoarsen as sc
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sections import _global_sections, clustering
 from sheafcoarsen.sections.equilibration import check_status, equilibrate
 from sheafcoarsen.sections.forests import forest_sections
@@ -166,7 +165,7 @@ def test_a_large_zero_without_other_singular_values_warns(monkeypatch):
     assert S.largest_zero > 1e-5
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_clusters_grow_only_after_a_level_that_stalls(monkeypatch):
     """Levels of 2696, 542 and 242 dimensions use clusters of the usual size."""
     growths, choose = [], _global_sections.choose_clusters
@@ -180,7 +179,7 @@ def test_clusters_grow_only_after_a_level_that_stalls(monkeypatch):
     assert growths == [1, 1]
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_the_threshold_is_lowered_if_large_clusters_stall(monkeypatch, cluster_sizes):
     """With a threshold of 2, nothing is eliminated until the threshold is a tenth of it."""
     monkeypatch.setattr(_global_sections, "KEEP", {64: 2.0})
@@ -252,7 +251,7 @@ def test_few_sections_have_a_dense_basis_at_any_length(components, sparse, monke
     assert scipy.sparse.issparse(sc.global_sections(F).basis) == sparse
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 @pytest.mark.parametrize(("size", "sparse"), [(20, False), (40, True)])
 def test_a_basis_with_more_than_4_million_entries_is_sparse(size, sparse):
     """There are 440 sections of 1200 coordinates, and 1680 of 4800."""

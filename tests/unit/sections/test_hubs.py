@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sections import _global_sections, clustering, reduction
 from tests.support import reference
 from tests.support.helpers import dense_kernel, eps_of, same_subspace
@@ -137,7 +136,7 @@ def test_leaves_of_a_hub_too_large_to_copy_become_single_clusters(small):
     check_basis(F, S)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_a_star_of_30000_leaves_takes_three_levels():
     """Without splitting, there would be 114 levels."""
     S = sc.global_sections(gaussian(np.array(nx.star_graph(30_000).edges), 3, seed=0))

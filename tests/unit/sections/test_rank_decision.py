@@ -10,7 +10,6 @@ import scipy.sparse
 from hypothesis import assume, given
 
 import sheafcoarsen as sc
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sections import _global_sections, rank_decision
 from sheafcoarsen.sections.rank_decision import section_bound, sections_of_full_rank
 from tests.support import reference
@@ -86,7 +85,7 @@ def test_singular_values_near_the_threshold_are_doubtful(
     assert clear or f"counted as zero is {zero:.2g}" in reason
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_the_sections_of_a_large_complete_graph_are_clear():
     F = sc.CellularSheaf.constant(nx.complete_graph(700))
     assert sc.global_sections(F).h0 == 1  # without a warning
@@ -231,7 +230,7 @@ def test_the_bound_matches_known_values():
         assert section_bound(sc.CellularSheaf([[0, 1]], [A], [A])) == bound
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 @pytest.mark.usefixtures("no_forests")
 @pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
 def test_a_wrong_h0_on_a_long_chain_always_warns(function):

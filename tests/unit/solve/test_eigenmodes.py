@@ -7,7 +7,6 @@ import scipy.linalg
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.solve import _eigenmodes, eigensolver, multigrid
 from tests.support.helpers import assert_residual, covering, maps_of, subspace_difference
 from tests.unit.solve.problems import SHEAVES, unit_coboundary
@@ -143,7 +142,7 @@ def test_the_kernel_matches_global_sections_for_any_mass(dtype, method):
         assert_residual(delta @ zeros, delta, n=F.dim_c0, eps=np.finfo(dtype).eps)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_a_multiplet_wider_than_the_block_gets_more_columns(monkeypatch):
     """The second eigenvalue of a cubic grid has multiplicity 3 for each of 3 stalk dimensions."""
     F = sc.gallery.bundle(nx.grid_graph((12, 12, 12)), 3, noise=0.01, seed=0)

@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.solve import EigenProblem, Pencil, eigensolver, lowest_eigenpairs
 from tests.support.helpers import subspace_difference
 from tests.unit.solve.problems import SHEAVES
@@ -69,7 +68,7 @@ def test_none_is_returned_if_the_complement_of_the_kernel_is_small():
     assert lowest_eigenpairs(problem(F, left // 4), "multilevel") is None
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
 def test_residual_targets_far_below_the_tolerance_are_reached(method):
     F = sc.sheaf.unit_sheaf(SHEAVES["noisy bundle"])[0]
@@ -83,7 +82,7 @@ def test_residual_targets_far_below_the_tolerance_are_reached(method):
         assert found.completeness == {"direct": "inertia", "multilevel": "probe"}[method]
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_the_cost_of_factors_chooses_the_method(monkeypatch):
     """It is not estimated for large graphs with cycles."""
     counted, real = [], eigensolver.elimination_order

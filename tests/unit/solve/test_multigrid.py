@@ -3,7 +3,6 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.sheaf import unit_sheaf
 from sheafcoarsen.solve import multigrid
 from sheafcoarsen.solve.multigrid import Multigrid
@@ -69,7 +68,7 @@ def test_a_kernel_from_the_coarsest_level_is_that_of_the_laplacian(name):
         assert name not in {"graph", "two components", "consistent bundle", "noisy bundle"}
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_a_hub_does_not_make_the_next_level_dense():
     """Smoothing P would join all clusters through the centre of the star."""
     F = unit_sheaf(sc.CellularSheaf.constant(nx.star_graph(12_000)))[0]
@@ -101,7 +100,7 @@ def test_forget_does_not_change_the_cycle():
     assert M.kernel() is not None
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 @pytest.mark.parametrize(
     "options",
     [

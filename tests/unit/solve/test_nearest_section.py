@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, gallery
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.operators import fills_little
 from sheafcoarsen.solve._harmonic_extension import _free_coordinates
 from sheafcoarsen.solve._solver import grounded
@@ -90,7 +89,7 @@ def test_direct_and_iterative_solutions_are_accurate(monkeypatch, direct):
     assert_residual(sc.nearest_section(F, y) - sections @ (sections.T @ y), y, 100, n=10)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_large_sheaves_are_solved_to_rounding():
     F = connection(100, 200)
     vertices = np.array([3, 19_000, 777])
@@ -104,6 +103,7 @@ def test_large_sheaves_are_solved_to_rounding():
     assert_residual(delta @ p, 3.0, x, n=1)
 
 
+@pytest.mark.large
 def test_sheaves_with_much_fill_are_solved_iteratively():
     G = nx.convert_node_labels_to_integers(nx.grid_graph((9, 9, 9)))
     random = CellularSheaf.constant(nx.random_regular_graph(4, 5200, seed=1))
@@ -159,7 +159,7 @@ def test_the_iteration_works_without_a_basis_of_sections(monkeypatch):
     assert_residual(y[inside] - wanted, y, 1000, n=F.dim_c0)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_thousands_of_sections_need_no_basis(monkeypatch):
     F = CellularSheaf.random(nx.random_regular_graph(4, 2000, seed=1), 3, 1, seed=2)
     monkeypatch.setattr("sheafcoarsen.solve._nearest_section.find_sections", None)

@@ -8,7 +8,6 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.solve import _solver
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual, covering, eps_of
@@ -294,7 +293,7 @@ def test_an_interrupted_update_leaves_the_solver_unchanged(method, where, monkey
     assert np.linalg.norm(9 * solve(b) - x) <= 1e-6 * np.linalg.norm(x)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 @pytest.mark.parametrize("method", ["auto", "jacobi"])
 def test_leaves_and_chains_are_eliminated_first(method, monkeypatch):
     """Of a ring of 500 vertices with five leaves each, enough for elimination."""

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.solve import _sparsify
 from tests.support.helpers import covering
 from tests.support.strategies import graphs, sheaves
@@ -71,7 +70,7 @@ def test_all_generalized_eigenvalues_are_within_eps(name, limits):
     assert sc.verify(Z).passed
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_sparsifying_dense_networks_keeps_few_edges():
     dense = CellularSheaf.constant(nx.gnm_random_graph(500, 30_000, seed=2))
     for F, share in ((dense, 0.3), (SHEAVES["bundle"], 0.55), (SHEAVES["weights"], 0.7)):

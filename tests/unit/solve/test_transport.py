@@ -8,7 +8,6 @@ import pytest
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, gallery
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual
 from tests.support.meshes import icosphere
@@ -80,7 +79,7 @@ def test_transport_on_a_sphere_follows_meridians():
     np.testing.assert_allclose(np.linalg.norm(x, axis=1), np.linalg.norm(given), rtol=1e-10)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 @pytest.mark.parametrize("scale", [1e-60, 1.0, 1e60])
 def test_areas_make_paths_short_on_the_surface(scale):
     """A conformal map makes a sphere's points denser on one side: edges do not measure length."""

@@ -9,7 +9,6 @@ from scipy.spatial.transform import Rotation
 from scipy.stats import chi2
 
 import sheafcoarsen as sc
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen.synchronization._pose_graph import connection_from
 from sheafcoarsen.synchronization.fits import weighted
 from tests.support.helpers import assert_residual, maps_of
@@ -47,6 +46,7 @@ def test_planted_outliers_are_ranked_first(dim, what):
         assert np.isin(bad, sc.synchronize(G.sheaf).outliers()[:16]).sum() >= 9
 
 
+@pytest.mark.large
 def test_a_wrong_translation_lowers_the_weight_of_its_rotation(dim):
     """Where many chords are wrong, rotations alone would find three quarters of them."""
     found = 0
@@ -74,7 +74,7 @@ def with_random_loops(dim, count=40, seed=0):
     return appended(G, np.stack([i, j], axis=1), turns, moves, *weights), clean
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 @pytest.mark.parametrize(("trusted", "seed"), [(None, 0), ("mask", 1), ("none", 0)])
 def test_truncated_least_squares_discard_random_loops(dim, trusted, seed):
     H, clean = with_random_loops(dim, seed=seed)
@@ -124,7 +124,7 @@ def test_odometry_of_several_robots_is_trusted_if_every_pose_has_some(unmeasured
     assert (S.weights[0] < 0.5) == (len(unmeasured) == 2)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 @pytest.mark.parametrize("refine", [False, True])
 def test_precise_translations_do_not_discard_correct_measurements(dim, refine):
     """Rotations are fitted first; their errors times lengths exceed those of translations."""
@@ -151,7 +151,7 @@ def test_precise_translations_do_not_discard_correct_measurements(dim, refine):
     assert (S.weights < 0.5).sum() <= 3
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_correct_loops_of_small_graphs_are_kept(dim):
     """Of 20 loops of 25 poses 3 are wrong; extensions bend so much that right ones look wrong."""
     lost = kept = 0

@@ -14,7 +14,6 @@ from sheafcoarsen.synchronization._pose_graph import connection_from
 from sheafcoarsen.synchronization.connection import Poses
 from sheafcoarsen.synchronization.refinement import PoseSheaf
 from tests.support.helpers import assert_residual
-from tests.support.kernels import JIT_IS_OFF
 from tests.unit.synchronization.conftest import (
     appended,
     cost_by_hand,
@@ -232,7 +231,7 @@ def test_refinement_does_not_move_the_roots(dim):
 
 
 def real_data(test):
-    return pytest.mark.real_data(pytest.mark.skipif(JIT_IS_OFF, reason="large")(test))
+    return pytest.mark.real_data(pytest.mark.large(test))
 
 
 CERTIFIED = {"sphere2500": 1687, "torus3d": 24230, "parking_garage": 1.263, "city10000": 638.6}

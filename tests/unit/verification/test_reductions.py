@@ -10,7 +10,6 @@ from hypothesis import given
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from tests.support.helpers import assert_verified
 from tests.support.strategies import graphs, sheaves
 
@@ -111,7 +110,9 @@ def test_extensions_that_do_not_have_minimum_norm_are_caught(share):
 
 F = sc.gallery.bundle(nx.gnm_random_graph(60, 1200, seed=0), 2, seed=0)
 LARGE = sc.CellularSheaf.constant(nx.random_regular_graph(60, 1200, seed=0))
-compiled = pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+SPARSIFIED = pytest.mark.parametrize(
+    "fine", [F, pytest.param(LARGE, marks=pytest.mark.large)], ids=["dense", "probe"]
+)
 
 
 def inconsistent(Z, what):
@@ -125,7 +126,7 @@ def inconsistent(Z, what):
     return dataclasses.replace(Z, sheaf=G.with_maps(tail, head), weights=weights)
 
 
-@pytest.mark.parametrize("fine", [F, LARGE], ids=["dense", "probe"])
+@SPARSIFIED
 def test_statements_of_sparsifications_report_their_method(fine):
     V = assert_verified(sc.sparsify(fine, 0.6))
     assert [check.label for check in V] == ["fact-12-maps", "fact-12", "fact-12-sections"]
@@ -143,7 +144,7 @@ def test_changed_maps_and_sections_are_caught():
         assert not V["fact-12-sections"].passed
 
 
-@pytest.mark.parametrize("fine", [F, pytest.param(LARGE, marks=compiled)], ids=["dense", "probe"])
+@SPARSIFIED
 @pytest.mark.parametrize("factor", [0.7, 1.4])
 def test_wrong_bounds_are_caught(fine, factor):
     Z = sc.sparsify(fine, 0.6)

@@ -9,7 +9,6 @@ import pytest
 import scipy.sparse
 
 import sheafcoarsen as sc
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._support import linalg
 from sheafcoarsen.verification import cluster_batches, reference
 from sheafcoarsen.verification.reference import degrees_and_roots
@@ -67,7 +66,7 @@ def peak_memory(C):
 EDGES = np.stack(np.triu_indices(100, 1), axis=1)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 @pytest.mark.parametrize(
     ("F", "labels", "rank", "most"),
     [  # a square matrix of the number of rows would take 512 MB, a dense coboundary 24 MB
@@ -194,7 +193,7 @@ def test_an_error_in_one_of_many_batches_is_caught(monkeypatch):
     assert failed(with_sheaf(C, tail=tail)) == {REALIZATION, CROSSING}
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_peak_memory_is_bounded_by_the_batch_size(monkeypatch):
     """Only one number per cluster, edge and block is stored, besides a few batches."""
     monkeypatch.setattr(cluster_batches, "PIECE", 5000)

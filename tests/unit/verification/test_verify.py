@@ -8,7 +8,6 @@ import pytest
 from hypothesis import given
 
 import sheafcoarsen as sc
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from tests.support.helpers import assert_verified, same_subspace
 from tests.theory.test_theorems import coarsenings
 from tests.unit.verification.test_statements import (
@@ -90,7 +89,7 @@ def test_coarsenings_at_any_scale_pass_after_saving_and_loading(tmp_path):
     C.sheaf.with_maps(C.sheaf.tail_data, C.sheaf.head_data)
 
 
-@pytest.mark.skipif(JIT_IS_OFF, reason="a size for compiled kernels")
+@pytest.mark.large
 def test_a_coarsening_with_a_hub_passes():
     """The diagonal block of a hub of degree d sums d terms, all rounded in one direction."""
     star = sc.CellularSheaf.constant(nx.star_graph(3000))
