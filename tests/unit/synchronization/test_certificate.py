@@ -68,6 +68,7 @@ def test_certified_optima_do_not_depend_on_units(dim, scale, unit):
     assert ", not converged, certify()" in repr(dataclasses.replace(T, converged=False))
 
 
+@pytest.mark.large
 @pytest.mark.parametrize(
     ("noise", "seed"), [(1e-8, 0), (1e-7, 1), (1e-6, 0), (1e-5, 1), (1e-4, 0), (1e-2, 1), (1e-1, 0)]
 )

@@ -33,6 +33,7 @@ def test_a_zero_map_does_not_connect_poses():
     assert kept.weights[kept.weights > 0].tolist() == [1e-9]
 
 
+@pytest.mark.large
 @pytest.mark.parametrize("what", ["both", "rotations", "translations"])
 def test_planted_outliers_are_ranked_first(dim, what):
     rng = np.random.default_rng(0)

@@ -173,6 +173,7 @@ def test_coboundary_of_the_pose_sheaf_is_the_derivative_of_residuals(dim, what):
     assert_residual(problem.at(problem.after(here, 0 * x))[1] - r, r, n=len(r))
 
 
+@pytest.mark.large
 def test_refinement_reduces_the_cost_to_a_stationary_point(dim):
     G, (R, t) = pose_graph(dim, ring_with_chords(30, 30), noise=0.2)
     S = sc.synchronize(G, refine=True)
