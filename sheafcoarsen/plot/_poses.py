@@ -128,10 +128,10 @@ def poses(
         label = "left out" if outliers is None else "worst edges"
         if outliers and len(landmarks):  # outliers() ranks no sightings
             label = "worst edges between poses"
-        draw.lines(ax, label, places, edges[worst], **red)
         rings: dict = {"s": 60, "facecolors": "none", "edgecolors": red["colors"], "zorder": 4}
-        if len(rest):  # whose lines look the same
-            rings["label"] = "middles of worst edges"
+        if len(rest):  # their lines look the same, so only the rings are in the legend
+            rings["label"], label = f"middles of {label}", f"_{label}"
+        draw.lines(ax, label, places, edges[worst], **red)
         if ax.name == "3d":  # draw in the order of zorder, so that no path hides the rings
             ax.computed_zorder = False  # type: ignore[attr-defined]
             rings["depthshade"] = False

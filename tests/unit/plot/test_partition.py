@@ -52,21 +52,36 @@ def test_every_vertex_edge_and_loop_is_drawn_in_proportion_to_its_stalk(C, ax):
     assert expected.max() > 0.6
 
 
-@pytest.mark.parametrize("K", [6, 75])
-def test_coarse_edges_are_visible_between_loop_rings(K):
-    """Most edges show at least a third of their length."""
-    F = sc.gallery.bundle(nx.grid_2d_graph(20, 20), dim=2, noise=0.1, seed=0)
-    C = sc.coarsen(F, sc.select(F, K), sc.ranks.fixed(4).whole_multiplets())
-    ax = plot.partition(C, np.array(list(nx.grid_2d_graph(20, 20))))
+def visible_parts(C, *pos):
+    """Return the part of every coarse edge between the rings of its vertices, at most 1."""
+    ax = plot.partition(C, *pos)
     draw(ax)
     coarse = ax.child_axes[1]
-    rings = collections(coarse)["loop-cells"]
-    places = coarse.transData.transform(rings.get_offsets()) * 72 / ax.figure.dpi
-    radii = (np.sqrt(rings.get_sizes()) + rings.get_linewidths()) / 2
+    discs, rings = (collections(coarse)[label] for label in ("vertices", "loop-cells"))
+    places = coarse.transData.transform(discs.get_offsets()) * 72 / ax.figure.dpi
+    radii = np.sqrt(discs.get_sizes()) / 2
+    radii[C.sheaf.edges[C.n_crossing_edges :, 0]] = (
+        np.sqrt(rings.get_sizes()) + rings.get_linewidths()
+    ) / 2
     edges = C.sheaf.edges[: C.n_crossing_edges]
     lengths = np.linalg.norm(places[edges[:, 0]] - places[edges[:, 1]], axis=1)
     mpl.pyplot.close(ax.figure)
-    assert np.mean(lengths - radii[edges].sum(axis=1) > lengths / 3) > 0.9
+    return 1 - radii[edges].sum(axis=1) / lengths
+
+
+@pytest.mark.parametrize("K", [6, 75])
+def test_coarse_edges_are_visible_between_loop_rings(K):
+    F = sc.gallery.bundle(nx.grid_2d_graph(20, 20), dim=2, noise=0.1, seed=0)
+    C = sc.coarsen(F, sc.select(F, K), sc.ranks.fixed(4).whole_multiplets())
+    assert np.mean(visible_parts(C, np.array(list(nx.grid_2d_graph(20, 20)))) > 1 / 3) > 0.9
+
+
+def test_no_coarse_edge_between_computed_places_is_hidden():
+    """The places of clusters that overlap are moved apart."""
+    F = sc.CellularSheaf.constant(nx.karate_club_graph(), weight="weight")
+    for seed in range(3):
+        C = sc.coarsen(F, sc.select(F, 8, weights="sheaf", seed=seed), 2)
+        assert visible_parts(C).min() > 0.25
 
 
 def test_rings_of_small_coarse_vertices_are_visible(ax):

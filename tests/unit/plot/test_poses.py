@@ -47,11 +47,11 @@ def test_the_worst_edges_are_ringed_and_others_left_out_stay_dashed(ax):
     assert np.flatnonzero(S.weights < 0.5).tolist() == [22, 30, 35]
     plot.poses(S, outliers=2, ax=ax)
     worst = S.outliers()[:2]
-    np.testing.assert_array_equal(segments(ax, "worst edges"), S.translations[G.edges[worst]])
+    np.testing.assert_array_equal(segments(ax, "_worst edges"), S.translations[G.edges[worst]])
     rings = ax.collections[-1].get_offsets()
-    np.testing.assert_allclose(rings, segments(ax, "worst edges").mean(axis=1), rtol=1e-12)
+    np.testing.assert_allclose(rings, segments(ax, "_worst edges").mean(axis=1), rtol=1e-12)
     shown = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert shown[-1] == "middles of worst edges"
+    assert shown[-2:] == ["left out", "middles of worst edges"]
     assert ax.get_title() == "20 poses, 40 measurements, 3 left out"
     rest = np.setdiff1d([22, 30, 35], worst)
     np.testing.assert_array_equal(segments(ax, "left out"), S.translations[G.edges[rest]])
