@@ -110,9 +110,10 @@ def _solutions(e: SchurEvidence) -> Outcome:
 
 def _is_too_large(e: SchurEvidence) -> str | None:
     """Return the reason why kernels, which need dense decompositions, are not compared, or None."""
-    if max(e.K.fine.dim_c0, e.K.fine.dim_c1) <= 1000:
-        return None
-    return "dimensions above 1000 are too large for a dense decomposition"
+    for name in ("dim_c0", "dim_c1"):
+        if (dim := getattr(e.K.fine, name)) > 1000:
+            return f"{name} = {dim} is too large for a dense decomposition, which ends at 1000"
+    return None
 
 
 def _sections(e: SchurEvidence) -> Outcome:
