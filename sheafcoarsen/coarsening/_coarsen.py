@@ -215,8 +215,13 @@ def growth_of(C: Coarsening) -> str | None:
 def check_coarsening(C: object) -> Coarsening:
     """Check that C is a Coarsening, and return it."""
     if not isinstance(C, Coarsening):
-        own = hasattr(C, "coarsening")
-        advice = "pass its `coarsening`" if own else "use coarsen(sheaf, P, rank)"
+        advice = "use coarsen(sheaf, P, rank)"
+        if hasattr(C, "coarsening"):
+            advice = "pass its `coarsening`"
+        elif hasattr(C, "levels"):
+            advice = (
+                "pass one of its `levels`, or compare eigenmodes of the first and last `sheaves`"
+            )
         raise TypeError(f"`C` must be a Coarsening, got {type(C).__name__}: {advice}")
     return C
 

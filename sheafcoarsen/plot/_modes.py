@@ -150,7 +150,9 @@ def _draw_mode(
     if planar:
         vectors = np.stack([x.real, x.imag], axis=1) if is_complex else x.reshape(-1, 2)
         _draw_arrows(ax, places, vectors)
-        return "arrows: " + ("real and imaginary parts" if is_complex else "stalk by stalk")
+        return "arrows: " + (
+            "real and imaginary parts" if is_complex else "coordinates in each stalk"
+        )
     owner = np.repeat(np.arange(len(dims)), dims)
     values = x if one else np.sqrt(np.bincount(owner, np.abs(x) ** 2, len(dims)))
     reach = float(np.abs(values).max(initial=0.0)) or 1.0

@@ -78,7 +78,7 @@ def sheaf_of_laplacian(
             f"no sheaf with one edge for each block of `L` was found: the diagonal block of vertex "
             f"{vertex} is too small for the balanced maps of its edges and leaves the eigenvalue "
             f"{lowest:.6g} (rounding errors may cause -{allowed:.2g}); build the sheaf from its "
-            f"maps"
+            f"maps, or if `L` has negative eigenvalues, there is none"
         )
     return _assembled(blocks.pairs, maps, loops, dims, matrix.dtype)
 
@@ -120,6 +120,12 @@ def _hermitian(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> scipy.sparse
     allowed = linalg.RESIDUAL_LIMIT * linalg.eps_of(matrix.dtype) * largest
     if (bad := checks.first_true(np.abs(difference.data) > allowed)) is not None:
         i, j = (int(axis[bad]) for axis in difference.coords)
+        if i == j:
+            raise ValueError(
+                f"`L` must be Hermitian, but its diagonal entry ({i}, {i}) is not real: "
+                f"{matrix[i, i]:.6g}. If L is symmetric, make a sheaf of L.real and one of L.imag "
+                f"or of -L.imag"
+            )
         starts = ragged.offsets(dims)
         u, v = (int(np.searchsorted(starts, k, side="right")) - 1 for k in (i, j))
         raise ValueError(

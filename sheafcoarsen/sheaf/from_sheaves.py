@@ -196,7 +196,9 @@ class FromSheaves(FromGraphs):
         )
 
     def subsheaf(self, vertices: Vertices) -> Self:
-        """Return the subsheaf induced on some vertices, in the order of this sheaf.
+        """Return the restriction to the subgraph induced by some vertices, in their order.
+
+        Their stalks are those of this sheaf, so the result may have more sections.
 
         The order of ``vertices`` does not matter: vertex i of the result is
         ``np.sort(vertices)[i]``. With a boolean ``mask`` of the vertices, a cochain x of this sheaf

@@ -245,11 +245,15 @@ class Solver:
                 part = abs(B[:, worst] - orthogonal_part(B[:, worst], self._kernel))
                 # entries up to 1e-6 times the largest one count as rounding errors
                 first = np.flatnonzero(self._free)[(part > 1e-6 * part.max()).argmax()]
+                kernel = f"ker L (dimension {self._kernel.shape[1]})"
+                remedy = "subtract nearest_section(sheaf, b), fix vertices,"
+                if self.fixed.any():
+                    kernel += ", the sections that vanish at the fixed vertices"
+                    remedy = "subtract its part in these,"
                 raise ValueError(
                     f"`b`{which} must lie in the range of L, but a fraction of "
-                    f"{in_kernel[worst]:.3g} of its norm lies in ker L (dimension "
-                    f"{self._kernel.shape[1]}), first at vertex {vertex_at(self.sheaf, first)}: "
-                    f"subtract nearest_section(sheaf, b), fix vertices, or pass a positive `shift`"
+                    f"{in_kernel[worst]:.3g} of its norm lies in {kernel}, first at vertex "
+                    f"{vertex_at(self.sheaf, first)}: {remedy} or pass a positive `shift`"
                 )
             B = orthogonal_part(B, self._kernel)
         start = self._precondition(B) if self._exact and x0 is None else np.zeros_like(B)

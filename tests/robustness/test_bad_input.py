@@ -146,6 +146,7 @@ CellularSheaf.from_laplacian(L=sc.laplacian(CellularSheaf.constant(PATH, 2)), di
     dims=[1, 1] -> `dims` must sum to the size of `L`, 8, got 2
     L=np.eye(4) + np.diag([0.5], 3) -> block (0, 1) is not the adjoint of block (1, 0): entries 0.5
         at (0, 3) and 0 at (3, 0) differ by 0.5
+    L=np.diag([1.0, 1, 1j, 1]) -> its diagonal entry (2, 2) is not real: 0+1j. If L is symmetric
     L=np.diag([1.0, 1, 1, -2])
         -> its diagonal block (1, 1) must be positive semidefinite, but has the eigenvalue -2
     L=[[1.0, -1.0], [-1.0, 0.0]], dims=1 -> the diagonal block of vertex 1 is too small
@@ -531,6 +532,7 @@ sc.energy_ledger(C=C, x=X)
 sc.certificate(C=C)
 CERTIFICATE.interval(nu=[0.0, 1.0])
 sc.spectral_quality(C=C, k=2, progress=False)
+    C=H -> TypeError: `C` must be a Coarsening, got Hierarchy: pass one of its `levels`, or compare
 sc.verify(C=C, seed=0)
 sc.read_mesh(path="c.off")
 sc.save(path="c.npz", obj=C) | sc.load(path="c.npz") | sc.read_g2o(path="c.g2o", weights="unit") |
