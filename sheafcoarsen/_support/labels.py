@@ -53,13 +53,12 @@ def vertex_indices(name: str, value: Vertices, sheaf: Any, *, once: bool = False
 
 
 def _are_names(value: Any) -> TypeGuard[Sequence[Hashable]]:
-    """Return whether a value is an array of strings or objects, or a sequence with a non-number."""
+    """Return whether a value is an array or sequence of anything but integers and booleans."""
     if isinstance(value, np.ndarray):
-        return value.ndim == 1 and value.dtype.kind in "UO"
+        return value.ndim == 1 and value.dtype.kind in "UOf"
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):
         return False
-    numbers = int | float | np.integer | np.floating | np.bool_
-    return not all(isinstance(item, numbers) for item in value)
+    return not all(isinstance(item, int | np.integer | np.bool_) for item in value)
 
 
 def named_vertices(name: str, value: Sequence[Hashable], labels: Sequence[Hashable]) -> np.ndarray:

@@ -10,7 +10,6 @@ from sheafcoarsen._kernels.dense import workspace
 from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.modes import LocalModes, Prolongation
 from sheafcoarsen.operators import loop_norms
-from sheafcoarsen.partition import Clusters
 from sheafcoarsen.sheaf import (
     CellularSheaf,
     Topology,
@@ -83,15 +82,21 @@ def realize(
         tail[starts[0][n_pairs] :] = loops.factors[entries] / 2
         np.negative(tail[starts[0][n_pairs] :], out=head[starts[1][n_pairs] :])
     coarse = sheaf_like(like, tail, head)
-    object.__setattr__(coarse, "vertex_labels", coarse_labels(sheaf, clusters))
+    object.__setattr__(
+        coarse,
+        "vertex_labels",
+        coarse_labels(sheaf.vertex_labels, clusters.members, clusters.member_ptr),
+    )
     return coarse
 
 
-def coarse_labels(sheaf: CellularSheaf, clusters: Clusters) -> tuple[tuple, ...] | None:
+def coarse_labels(
+    fine: tuple | None, members: np.ndarray, member_ptr: np.ndarray
+) -> tuple[tuple, ...] | None:
     """Return the coarse labels, tuples of the fine labels of a cluster, or None without labels."""
-    if (fine := sheaf.vertex_labels) is None:
+    if fine is None:
         return None
-    groups = np.split(clusters.members, clusters.member_ptr[1:])[:-1]
+    groups = np.split(members, member_ptr[1:])[:-1]
     return tuple(tuple(fine[v] for v in group.tolist()) for group in groups)
 
 

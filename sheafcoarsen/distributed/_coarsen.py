@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import checks, ragged, threads
+from sheafcoarsen._support import checks, labels, ragged, threads
+from sheafcoarsen.coarsening import coarse_labels
 from sheafcoarsen.distributed import tasks
 from sheafcoarsen.distributed._estimate import Estimate, Request, check_memory, checked, planned
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
@@ -332,6 +333,7 @@ class Run:
                 (self.place / f"{folder}/{name}").remove()
         new_group(self.place / "basis")
         write_array(self.root, "labels", asked.P.labels)
+        names = coarse_labels(asked.source.vertex_labels, asked.P.members, asked.P.cluster_offsets)
         report = {"seconds": time.perf_counter() - self.start, **report}
         sheaf = seal(
             self.root,
@@ -339,6 +341,7 @@ class Run:
             parts,
             numbers,
             dtype=asked.source.dtype,
+            names=None if names is None else labels.encode_labels(names),
             basis=basis,
             kind="coarsening",
             largest_entry=max((r["largest_entry"] for r in coarse), default=0.0),

@@ -289,7 +289,9 @@ class StoredCoarsening:
         header, sheaf = self.sheaf.header, self.sheaf
         fine, coarse = self.fine.load(), sheaf.load()
         clusters = clusters_of(fine, self.partition)
-        coarse = coarse.with_labels(coarse_labels(fine, clusters))
+        coarse = coarse.with_labels(
+            coarse_labels(fine.vertex_labels, clusters.members, clusters.member_ptr)
+        )
         indptr, indices = block_layout(fine, clusters, self.ranks)
         data = np.empty(len(indices), coarse.dtype)
         for part in self._blocks():

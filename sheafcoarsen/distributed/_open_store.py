@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Hashable, Iterator
 from functools import cached_property, partial
 from typing import Any, Literal, NamedTuple
 
@@ -223,13 +223,17 @@ class SheafStore(Store):
                 else:
                     flat[ragged.range_of_blocks(starts, numbers)] = maps
             data.append(ragged.read_only(flat))
-        names = None
-        if self.header.vertex_labels:
-            with reading(self.url, StoreError):
-                names = labels.decode_labels(
-                    self.array("vertex_labels").astype(np.uint8), self.n_vertices
-                )
-        return trusted_sheaf(edges, vertex_dims, edge_dims, data[0], data[1], names)
+        return trusted_sheaf(edges, vertex_dims, edge_dims, data[0], data[1], self.vertex_labels)
+
+    @property
+    def vertex_labels(self) -> tuple[Hashable, ...] | None:
+        """The names of the vertices, or None if they have none."""
+        if not self.header.vertex_labels:
+            return None
+        with reading(self.url, StoreError):
+            return labels.decode_labels(
+                self.array("vertex_labels").astype(np.uint8), self.n_vertices
+            )
 
     def __repr__(self) -> str:
         parts = tables.counted(len(self.parts), "part")

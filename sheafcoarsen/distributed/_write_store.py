@@ -43,12 +43,15 @@ def seal(
     parts: dict[str, int],
     edge_numbers: np.ndarray | None,
     dtype: np.dtype,
+    names: np.ndarray | None,
     **attributes: Any,
 ) -> SheafStore:
     """Write the topology, and then the attributes, which mark the store as complete.
 
-    ``parts`` holds the number of edges of each part.
+    ``parts`` holds the number of edges of each part, ``names`` the encoded names of the vertices.
     """
+    if names is not None:
+        write_array(root, "vertex_labels", names.astype(np.int16))
     edges, vertex_dims, edge_dims = topology
     new_group(root.place / "parts")
     dims = index_dtype(int(max(vertex_dims.max(initial=0), edge_dims.max(initial=0))))
@@ -68,6 +71,7 @@ def seal(
         dtype=dtype.str,
         parts=list(parts),
         permuted=edge_numbers is not None,
+        vertex_labels=names is not None,
         **attributes,
     )
     return SheafStore(root.place)
@@ -132,8 +136,6 @@ def write_pieces(
     edges, edge_dims = [np.zeros((0, 2), np.int32)], [np.zeros(0, np.int32)]
     parts: dict[str, int] = {}  # number of edges of each part
     dtype, largest = None, 0.0
-    if labels is not None:
-        write_array(root, "vertex_labels", labels.astype(np.int16))
     for number, piece in enumerate(pieces):
         F = checked_piece(f"`pieces[{number}]`", piece, vertex_dims)
         if dtype is not None and dtype != F.dtype:
@@ -163,9 +165,9 @@ def write_pieces(
         parts,
         None,
         dtype=dtype,
+        names=labels,
         **{"kind": "sheaf", **attributes},
         largest_entry=largest,
-        vertex_labels=labels is not None,
     )
 
 

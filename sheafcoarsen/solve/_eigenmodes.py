@@ -183,14 +183,8 @@ def eigenmodes(
     masses = None if weights is None else np.repeat(weights, sheaf.vertex_dims)
     single = linalg.eps_of(sheaf.dtype) > linalg.eps_of(np.float64)
     pencil = Pencil(work, masses, single, progress)
-    if weights is not None:  # the logarithm of the largest eigenvalue
-        exponent = math.log10(max(pencil.norm, 1e-300)) + 2 * math.log10(unit)
-        exponent -= math.log10(weights.min()) + math.log10(weight_unit)
-        if exponent > math.log10(np.finfo(np.float64).max):
-            raise ValueError(
-                f"`mass` is as small as {weights.min() * weight_unit:g}, so eigenvalues may reach "
-                f"1e{exponent:.0f}, which overflows float64: use masses in a smaller unit"
-            )
+    if weights is not None:
+        _check_mass(weights, weight_unit, pencil.norm, unit, sheaf.dtype)
     full = problem = EigenProblem(pencil, k, tol, seed=rng)
     line = None
     if method != "dense" and not (method == "auto" and full.prefers_dense()):
@@ -228,6 +222,29 @@ def eigenmodes(
     return result
 
 
+def _check_mass(
+    weights: np.ndarray, weight_unit: float, norm: float, unit: float, dtype: np.dtype
+) -> None:
+    """Raise if the largest eigenvalues or entries of modes may overflow or underflow."""
+    limits = np.finfo(dtype)
+    lightest = math.log10(weights.min()) + math.log10(weight_unit)
+    largest = {"entries of modes": -lightest / 2}
+    if norm > 0:
+        largest["eigenvalues"] = math.log10(norm) + 2 * math.log10(unit) - lightest
+    for what, exponent in largest.items():
+        mass = f"`mass` is as small as {weights.min() * weight_unit:g}, so {what} may"
+        if exponent > math.log10(limits.max):
+            raise ValueError(
+                f"{mass} reach 1e{exponent:.0f}, which overflows {limits.dtype}: use masses in a "
+                f"smaller unit"
+            )
+        if exponent < math.log10(limits.tiny):
+            raise ValueError(
+                f"{mass} reach only 1e{exponent:.0f}, which underflows {limits.dtype}: use masses "
+                f"in a larger unit"
+            )
+
+
 def _expanded(found: Eigenpairs, line: ComplexLine | None) -> Eigenpairs:
     """Return pairs of the real sheaf, two for each pair of the complex sheaf (if there is one)."""
     if line is None:
@@ -255,7 +272,7 @@ def _finished(
     values, X = values[:k], X[:, :k]
     residuals = pencil.residuals(values, X) / (pencil.norm or 1.0)
     squares = pencil.squares(X)
-    tie = np.sqrt(linalg.eps_of(np.float64)) * pencil.norm * squares[-1]
+    tie = np.sqrt(linalg.eps_of(sheaf.dtype)) * pencil.norm * squares[-1]
     dtype, (unit, weight_unit) = sheaf.dtype, units
     root = np.sqrt(weight_unit)
     result = Eigenmodes(

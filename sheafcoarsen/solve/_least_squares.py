@@ -197,9 +197,9 @@ def _minimized(
     unit = max(solve.sheaf.largest_entry, np.finfo(float).tiny)
     adjoint = scipy.sparse.csr_array(delta.conj().T / unit)
     free = np.repeat(~solve.fixed, solve.sheaf.vertex_dims)
-    first = gradient = (adjoint @ (b - delta @ x))[free]
-    measure = relative_measure(solve, first)
-    residuals, sizes, iterations = measure(gradient), np.full(len(first.T), np.inf), 0
+    gradient = adjoint @ (b - delta @ x)
+    measure = relative_measure(solve, gradient[free])
+    residuals, sizes, iterations = measure(gradient[free]), np.full(b.shape[1], np.inf), 0
     by_qr = is_small(solve.method, delta.shape[0], int(free.sum()))
     if by_qr:
         dense = delta[:, np.flatnonzero(free)].toarray().astype(np.result_type(x, np.float64))
@@ -213,8 +213,8 @@ def _minimized(
             step = np.asarray(error.result)
         iterations += solve.iterations
         x = x + step * unit
-        gradient, before = (adjoint @ (b - delta @ x))[free], (residuals, sizes)
-        residuals, sizes = measure(gradient), column_norms(step)
+        gradient, before = adjoint @ (b - delta @ x), (residuals, sizes)
+        residuals, sizes = measure(gradient[free]), column_norms(step)
         improves = (residuals < before[0] / 2) | (sizes < before[1] / 2)
         # with factors, go on even below tol: a round is cheap, and x gains digits though the
         # gradient, which strong edges dominate, is at rounding level

@@ -175,8 +175,10 @@ class Solver:
                 # include sections of maps rounded to single precision
                 rounded = global_sections(free).basis
                 if rounded.shape[1] > basis.shape[1]:
-                    rounded = rounded.astype(L.dtype)
-                    basis = refined_kernel(L.__matmul__, self._approximate, rounded)
+                    near = self._approximate
+                    if self.method == "direct":  # a shift that does not amplify errors of the basis
+                        near = _factored(L, adjoint(self._scaling), np.sqrt(self._eps))[0]
+                    basis = refined_kernel(L.__matmul__, near, rounded.astype(L.dtype))
             self._kernel = basis if basis.shape[1] else None
 
     def _is_regular(self) -> bool:
@@ -408,13 +410,11 @@ def grounded(sheaf: CellularSheaf, fixed: np.ndarray) -> CellularSheaf:
 
 
 def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> np.ndarray:
-    """Return the solution for the projection of b, at the free coordinates, onto the range of L.
+    """Return the solution for the projection of b onto the range of L.
 
     This is for least squares, whose right-hand sides are in the range up to rounding.
     """
-    right = np.zeros((len(solve._free), b.shape[1]), b.dtype)
-    right[solve._free] = b
-    return solve._solved(right, tol, None, np.inf)
+    return solve._solved(b, tol, None, np.inf)
 
 
 def relative_measure(solve: Solver, B: np.ndarray) -> Callable[..., np.ndarray]:

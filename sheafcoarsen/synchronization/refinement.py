@@ -17,7 +17,7 @@ from sheafcoarsen._support import EPS, ReadOnly, checks, ragged, tables
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import Factors, Order, coboundary, elimination_order, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
-from sheafcoarsen.solve import Solver
+from sheafcoarsen.solve import Solver, solve_in_range
 from sheafcoarsen.synchronization.connection import Connection, Poses, costs_of, edge_turns
 
 HALVINGS = 20
@@ -119,7 +119,8 @@ def refined_poses(connection: Connection, poses: Poses, steps: int = 100) -> Pos
         if step:
             solve.update(sheaf)
         try:
-            x, solved = solve(coboundary(sheaf).T @ r, tol=1e-6), True  # steps need not be exact
+            # steps need not be exact; near an optimum the right-hand side may be mostly rounding
+            x, solved = solve_in_range(solve, coboundary(sheaf).T @ r, 1e-6), True
         except NotConverged as error:  # the inexact solution may still reduce the cost
             x, solved = np.asarray(error.result), False
         for length in 0.5 ** np.arange(HALVINGS):

@@ -34,6 +34,7 @@ def test_loading_gives_the_coarsening_made_in_memory(made, memory):
         assert np.array_equal(stored.ranks, C.ranks)
         assert np.array_equal(stored.partition.labels, C.partition.labels)
         assert loaded.sheaf.vertex_labels == C.sheaf.vertex_labels
+        assert stored.sheaf.load().vertex_labels == C.sheaf.vertex_labels
     assert C.sheaf.vertex_labels[1] == tuple(f"v{k}" for k in C.partition.cluster(1))
     assert again.fine.url == D.fine.url
     assert repr(again) == repr(D)

@@ -61,6 +61,9 @@ def test_subsheaf_keeps_names_and_order():
     assert BY_LETTERS.subsheaf(np.ones(4, bool)).equals(BY_LETTERS)
     assert NUMBERED.subsheaf([2, 1]).vertex_labels == (2, 30)
     assert BY_LETTERS.subsheaf(Column("d", "b")).vertex_labels == ("b", "d")
+    by_floats = BY_LETTERS.with_labels([2.0, 0.0, 1.0, 3.5])
+    for names in ([2.0, 0.0], np.array([2.0, 0.0])):
+        assert by_floats.subsheaf(names).vertex_labels == (2.0, 0.0)
 
 
 BAD_VERTICES = """

@@ -356,6 +356,22 @@ def test_slow_convergence_adds_columns(seed):
     assert_residual(found.values - np.linalg.eigvalsh(L)[:6], L, n=F.dim_c0)
 
 
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
+def test_multiplets_are_tied_within_the_rounding_errors_of_the_maps(dtype):
+    """One edge has the eigenvalues 0 and 2, each four times."""
+    for seed in range(10):
+        F = CellularSheaf.random([[0, 1]], 4, 4, kind="orthogonal", seed=seed, dtype=dtype)
+        assert [sc.eigenmodes(F, k).tied for k in (3, 4, 5)] == [True, False, True]
+
+
+@pytest.mark.parametrize("mass", [1e-80, 1e-42, 1e50, 1e95])
+def test_masses_whose_eigenvalues_exceed_single_precision_raise(mass):
+    F = CellularSheaf.constant(nx.path_graph(4))
+    F = F.with_maps(F.tail_data.astype(np.float32), F.head_data.astype(np.float32))
+    with pytest.raises(ValueError, match=f"which {'under' if mass > 1 else 'over'}flows float32"):
+        sc.eigenmodes(F, 3, mass=np.full(4, mass))
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e100])
 def test_masses_whose_eigenvalues_overflow_raise(scale):
     F = CellularSheaf.constant(nx.path_graph(5))

@@ -103,6 +103,28 @@ def test_single_precision_solutions_are_accurate_and_without_sections(name, meth
     assert np.linalg.norm(fit - wanted) <= allowed * np.linalg.norm(wanted)
 
 
+@pytest.mark.parametrize("seed", [115, 307, 515])
+def test_sections_of_maps_that_were_rounded_to_single_precision_do_no_harm(seed):
+    """Factors of L amplify the errors of these sections by up to 1e16."""
+    rng = np.random.default_rng(seed)
+    n = int(rng.integers(5, 20))
+    m = int(rng.integers(n, 2 * n))
+    dims, heights, edges = rng.integers(1, 6, n), rng.integers(1, 5, m), rng.integers(0, n, (m, 2))
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    section = [rng.standard_normal((d, 1)) for d in dims]
+    maps = []
+    for (u, v), height in zip(edges, heights, strict=False):
+        rows = rng.standard_normal((height, dims[u] + dims[v]))
+        ends = np.concatenate([section[u], section[v]])
+        maps.append((rows - (rows @ ends) @ np.linalg.pinv(ends)).astype(np.float32))
+    parts = [np.split(rows, [dims[u]], axis=1) for (u, _), rows in zip(edges, maps, strict=True)]
+    F = CellularSheaf(edges, [a for a, _ in parts], [-b for _, b in parts], dims)
+    delta = sc.coboundary(F).toarray()
+    b = delta.T @ (delta @ rng.standard_normal(F.dim_c0))
+    x = sc.Solver(F)(b, tol=1e-4)
+    assert np.linalg.norm(delta.T @ (delta @ x) - b) <= 2e-4 * np.linalg.norm(b)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_sections_in_the_initial_guess_do_no_harm(method):
     """The solution of a zero right-hand side is zero for any initial guess."""
