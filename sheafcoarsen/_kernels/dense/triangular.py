@@ -55,14 +55,12 @@ def triangular_factor(m, rows, w, v, s):
 def inverse_of_triangular(r, d, out):
     """Write R^{-1}, d x d; return the Frobenius condition number, infinity if R is singular.
 
-    R is upper triangular.
+    R is upper triangular, and ``out`` is zero below the diagonal on entry.
     """
     square, inverse_square = 0.0, 0.0
     for i in range(d):
         if r[i * d + i] == 0:
             return np.inf
-        for j in range(d):
-            out[i * d + j] = 0
     for j in range(d):
         out[j * d + j] = 1 / r[j * d + j]
         for i in range(j - 1, -1, -1):

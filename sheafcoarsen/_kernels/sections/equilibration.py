@@ -73,7 +73,7 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
 
     W_v W_v* = D_v^+, and W_v are the first ranks[v] columns of the d_v x d_v matrix W[starts[v]:].
     The first ranks[v] columns of the unitary V_v span im W_v, the others the common kernel of all
-    maps at v. Returns -1, or the first vertex for which LAPACK failed.
+    maps at v; both are zero on entry. Returns -1, or the first vertex for which LAPACK failed.
     """
     lapack, stack = workspace.lapack, workspace.stack
     column, row = workspace.column, workspace.row
@@ -102,8 +102,6 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
         filled = min(filled, d)
         # the maps of a loop have norm 1 before the subtraction
         ranks[v], sizes[v] = d, square + loops
-        for i in range(d * d):
-            V[at + i] = 0
         for i in range(d):
             V[at + i * d + i] = 1
         zero = 10 * d * eps * math.sqrt(sizes[v])

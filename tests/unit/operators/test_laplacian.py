@@ -159,7 +159,7 @@ def arranged(kind):
     if kind == "unsorted":  # oriented as canonical edges are
         return edges[::-1]
     if kind == "twice":  # sorted and oriented, but with one pair of parallel edges
-        return np.concatenate([edges[:3], edges[2:]])
+        return np.array([[0, 1], [1, 2], [1, 2], [1, 3], [3, 5]])
     if kind == "parallel":
         return np.concatenate([edges, edges[2:5], edges[4:8, ::-1], edges[4:5]])
     if kind == "loops":

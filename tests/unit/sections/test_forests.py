@@ -153,6 +153,17 @@ def test_nearly_singular_maps_make_the_rank_of_an_edge_unclear_only_at_both_ends
         assert forest_sections(F.with_maps(tails, heads)) is None  # left to coarsening
 
 
+@pytest.mark.parametrize("factor", [1e3, 1e-3])
+def test_sections_may_decay_by_any_factor_towards_a_branching_vertex(factor):
+    """At the centre of a star of paths, one of two sections is 1e+330 times smaller or larger."""
+    graph = nx.Graph()
+    for k in range(3):
+        nx.add_path(graph, [0, *range(110 * k + 1, 110 * k + 111)])
+    edges = list(nx.bfs_edges(graph, 0))
+    one = np.ones((len(edges), 2))
+    assert_sections(CellularSheaf.diagonal(edges, one * [1, factor], one), 2)
+
+
 def test_sections_of_several_trees_with_a_grounded_one():
     graph = nx.disjoint_union(nx.star_graph(SIZE // 4), nx.path_graph(SIZE))
     F = CellularSheaf.constant(graph, dim=2)

@@ -146,6 +146,21 @@ def test_largest_zero_and_smallest_nonzero_are_reported_and_printed():
     assert "h0=0, dense basis, largest_zero=0, smallest_nonzero=2.4e-09" in repr(none)
 
 
+def test_small_singular_values_of_clusters_that_contain_sections_are_found(cluster_sizes):
+    """A triangle has a section that vanishes outside, and a holonomy of 1e-4 in the other entry."""
+    sides = np.array([[0, 1], [1, 2], [0, 2], [2, 3]])
+    edges = (sides[:, None] + 3 * np.arange(20)[:, None]).reshape(-1, 2) % 60
+    tails, heads = np.ones((2, 80, 2))
+    heads[40:60, 1] += 1e-4
+    tails[60:, 0] = heads[60:, 0] = 0.0  # the edges between triangles
+    F = sc.CellularSheaf.diagonal(edges, tails, heads)
+    exact = sc.global_sections(F).smallest_nonzero
+    cluster_sizes(6, 12, 30)
+    S = sc.global_sections(F)
+    assert (S.h0, len(S.levels)) == (20, 2)
+    assert 0.5 * exact < S.smallest_nonzero < 3 * exact
+
+
 @pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
 def test_a_small_gap_warns(function):
     """The holonomies of two cycles are just below and just above working accuracy."""
