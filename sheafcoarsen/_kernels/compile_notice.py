@@ -14,8 +14,8 @@ PATIENCE = 0.5
 """Compilation time, in seconds, after which the message is logged."""
 
 NOTICE = (
-    "sheafcoarsen: compiling what this call needs; later runs of it find it ready; the first "
-    "coarsening takes a quarter of a minute, other first calls up to half a minute (ahead of time: "
+    "sheafcoarsen: compiling what this call needs, once for all later runs; the first coarsening "
+    "takes a quarter of a minute, other first calls up to half a minute (ahead of time: "
     "`sheafcoarsen compile`)"
 )
 

@@ -53,7 +53,11 @@ def vertex_indices(name: str, value: Vertices, sheaf: Any, *, once: bool = False
 
 
 def _are_names(value: Any) -> TypeGuard[Sequence[Hashable]]:
-    """Return whether a value is an array or sequence of anything but integers and booleans."""
+    """Return whether a value may hold names.
+
+    These are arrays of strings, objects or floats, and sequences with an item that is no integer or
+    boolean.
+    """
     if isinstance(value, np.ndarray):
         return value.ndim == 1 and value.dtype.kind in "UOf"
     if not isinstance(value, Sequence) or isinstance(value, str | bytes):

@@ -218,10 +218,8 @@ def check_coarsening(C: object) -> Coarsening:
         advice = "use coarsen(sheaf, P, rank)"
         if hasattr(C, "coarsening"):
             advice = "pass its `coarsening`"
-        elif hasattr(C, "levels"):
-            advice = (
-                "pass one of its `levels`, or compare eigenmodes of the first and last `sheaves`"
-            )
+        elif hasattr(C, "sheaves"):
+            advice = "pass one of its `levels` that is a Coarsening"
         raise TypeError(f"`C` must be a Coarsening, got {type(C).__name__}: {advice}")
     return C
 

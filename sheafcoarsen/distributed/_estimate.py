@@ -130,7 +130,7 @@ class Estimate:
         Memory of the largest task, including that of a process with the library.
     driver_bytes : int
         Memory of the planning process: its arrays of edges and vertices, and the grouping of
-        clusters into shards.
+        clusters into shards, without the names of vertices.
     bytes_moved : int
         Bytes read and written in total.
     scratch_bytes : int

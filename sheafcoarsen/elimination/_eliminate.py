@@ -320,9 +320,9 @@ def eliminate(
     max_neighbors : int
         Maximum number of neighbours of an eliminated vertex. Values above 2 are allowed only for
         connections, whose maps are scaled isometries. Star-mesh then replaces a vertex by edges of
-        weight w_i w_j / sum w between its neighbours, which is exact unless a loop has a holonomy
-        or, in more than two dimensions, transports along different paths differ; such vertices are
-        kept. Vertices with the fewest neighbours are eliminated first.
+        weight w_i w_j / sum w between its neighbours, which is exact for stalks of dimension 1
+        and rotations of the plane, and otherwise where transports along different paths agree;
+        other vertices are kept. Vertices with the fewest neighbours are eliminated first.
 
     Returns
     -------

@@ -41,12 +41,13 @@ def partition(
 ) -> Axes:
     """Plot the fine graph with its clusters, and the coarse graph next to it.
 
-    A coarse vertex is drawn at the vertex of its cluster nearest to their mean. Its area is
-    proportional to the dimension r_a of its stalk (hollow if that is 0), the width of a coarse edge
-    to the dimension of its stalk; a ring is a loop-cell. Both panels draw a cluster in the same
-    colour, different from its neighbours'; up to 20 clusters have bold numbers. In sheaves with
-    real stalks of dimension 1 negative edges are red; a coarse edge is if most of the edges between
-    its clusters are negative, because the sign of its own maps depends on the signs of the modes.
+    A coarse vertex is drawn at the vertex of its cluster nearest to their mean, or near it without
+    ``pos``. Its area is proportional to the dimension r_a of its stalk (hollow if that is 0), the
+    width of a coarse edge to the dimension of its stalk; a ring is a loop-cell. Both panels draw a
+    cluster in the same colour, different from its neighbours'; up to 20 clusters have bold numbers.
+    In sheaves with real stalks of dimension 1 negative edges are red; a coarse edge is if most of
+    the edges between its clusters are negative, because the sign of its own maps depends on the
+    signs of the modes.
 
     Without ``pos``, a graph is drawn by its quotient if it has more than 50,000 edges, more than
     1000 edges that join more than a quarter of all pairs of its vertices, or more than 500 vertices

@@ -129,7 +129,7 @@ def poses(
         if outliers and len(landmarks):  # outliers() ranks no sightings
             label = "worst edges between poses"
         rings: dict = {"s": 60, "facecolors": "none", "edgecolors": red["colors"], "zorder": 4}
-        if len(rest):  # their lines look the same, so only the rings are in the legend
+        if len(rest):  # both have the same lines: "_" hides these from the legend
             rings["label"], label = f"middles of {label}", f"_{label}"
         draw.lines(ax, label, places, edges[worst], **red)
         if ax.name == "3d":  # draw in the order of zorder, so that no path hides the rings

@@ -319,9 +319,10 @@ def places_of(C: Coarsening, pos: Any, faces: Any, view: Any, up: Any) -> Places
     """Return positions of both graphs; a cluster is at the one of its vertices nearest to the mean.
 
     Unlike means, these do not coincide. On a surface they are visible vertices, and clusters
-    without any are omitted. Without ``pos`` positions are computed from distances in the graph,
-    those of clusters moved apart, or in its quotient if edges would cover each other: too many of
-    them, between over a quarter of all pairs of vertices, or at hubs.
+    without any are omitted. Without ``pos`` positions are computed from distances in the graph, and
+    clusters that overlap are then moved apart. If edges would cover each other (too many of them,
+    between over a quarter of all pairs of vertices, or at hubs), positions are computed in the
+    quotient instead.
     """
     F, labels, K = C.fine, C.partition.labels, C.partition.n_clusters
     if faces is None:
@@ -350,7 +351,7 @@ def places_of(C: Coarsening, pos: Any, faces: Any, view: Any, up: Any) -> Places
     coarse[clusters], seen[clusters] = flat[front[nearest[first]]], True
     if pos is None and K:  # so that a heavy link between close clusters is seen
         radius = 0.15 * float(np.ptp(coarse, axis=0).max(initial=0.0)) / np.sqrt(K)
-        coarse = _apart(coarse, np.full(K, radius), C.clusters.pairs[:0])
+        coarse = _apart(coarse, np.full(K, radius), np.zeros((0, 2), int))
     links = seen[C.clusters.pairs].all(axis=1)
     return Places(flat, coarse, order, seen, links, scene, False, how)
 

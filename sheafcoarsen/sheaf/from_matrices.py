@@ -78,7 +78,7 @@ def sheaf_of_laplacian(
             f"no sheaf with one edge for each block of `L` was found: the diagonal block of vertex "
             f"{vertex} is too small for the balanced maps of its edges and leaves the eigenvalue "
             f"{lowest:.6g} (rounding errors may cause -{allowed:.2g}); build the sheaf from its "
-            f"maps, or if `L` has negative eigenvalues, there is none"
+            f"maps. If `L` has negative eigenvalues, no sheaf has it as its Laplacian"
         )
     return _assembled(blocks.pairs, maps, loops, dims, matrix.dtype)
 
@@ -124,7 +124,7 @@ def _hermitian(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> scipy.sparse
             raise ValueError(
                 f"`L` must be Hermitian, but its diagonal entry ({i}, {i}) is not real: "
                 f"{matrix[i, i]:.6g}. If L is symmetric, make a sheaf of L.real and one of L.imag "
-                f"or of -L.imag"
+                f"or -L.imag, whichever is positive semidefinite"
             )
         starts = ragged.offsets(dims)
         u, v = (int(np.searchsorted(starts, k, side="right")) - 1 for k in (i, j))

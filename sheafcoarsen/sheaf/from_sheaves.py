@@ -196,9 +196,10 @@ class FromSheaves(FromGraphs):
         )
 
     def subsheaf(self, vertices: Vertices) -> Self:
-        """Return the restriction to the subgraph induced by some vertices, in their order.
+        """Return the sheaf on the subgraph induced by some vertices, in the order of this sheaf.
 
-        Their stalks are those of this sheaf, so the result may have more sections.
+        Edges to other vertices are left out, so it may have sections that do not extend to this
+        sheaf.
 
         The order of ``vertices`` does not matter: vertex i of the result is
         ``np.sort(vertices)[i]``. With a boolean ``mask`` of the vertices, a cochain x of this sheaf

@@ -231,17 +231,17 @@ def _check_mass(
     largest = {"entries of modes": -lightest / 2}
     if norm > 0:
         largest["eigenvalues"] = math.log10(norm) + 2 * math.log10(unit) - lightest
+    mass = f"{weights.min() * weight_unit:g}"
     for what, exponent in largest.items():
-        mass = f"`mass` is as small as {weights.min() * weight_unit:g}, so {what} may"
         if exponent > math.log10(limits.max):
             raise ValueError(
-                f"{mass} reach 1e{exponent:.0f}, which overflows {limits.dtype}: use masses in a "
-                f"smaller unit"
+                f"`mass` is as small as {mass}, so {what} may reach 1e{exponent:.0f}, which "
+                f"overflows {limits.dtype}: use masses in a smaller unit"
             )
         if exponent < math.log10(limits.tiny):
             raise ValueError(
-                f"{mass} reach only 1e{exponent:.0f}, which underflows {limits.dtype}: use masses "
-                f"in a larger unit"
+                f"`mass` is at least {mass}, so {what} are at most 1e{exponent:.0f}, which "
+                f"underflows {limits.dtype}: use masses in a larger unit"
             )
 
 

@@ -176,7 +176,7 @@ class Solver:
                 rounded = global_sections(free).basis
                 if rounded.shape[1] > basis.shape[1]:
                     near = self._approximate
-                    if self.method == "direct":  # a shift that does not amplify errors of the basis
+                    if self.method == "direct":  # factors of L would amplify errors of the basis
                         near = _factored(L, adjoint(self._scaling), np.sqrt(self._eps))[0]
                     basis = refined_kernel(L.__matmul__, near, rounded.astype(L.dtype))
             self._kernel = basis if basis.shape[1] else None
@@ -250,8 +250,10 @@ class Solver:
                 kernel = f"ker L (dimension {self._kernel.shape[1]})"
                 remedy = "subtract nearest_section(sheaf, b), fix vertices,"
                 if self.fixed.any():
-                    kernel += ", the sections that vanish at the fixed vertices"
-                    remedy = "subtract its part in these,"
+                    kernel += (
+                        ", the kernel at free vertices: sections that vanish at the fixed ones"
+                    )
+                    remedy = "subtract the part of b in this kernel, fix more vertices,"
                 raise ValueError(
                     f"`b`{which} must lie in the range of L, but a fraction of "
                     f"{in_kernel[worst]:.3g} of its norm lies in {kernel}, first at vertex "

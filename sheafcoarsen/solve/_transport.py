@@ -55,8 +55,8 @@ def transport(
     t : float, optional
         Diffusion time, above 0, in units of M / L. The default is mean(M) / mean(w) with the mean
         of positive weights, about one hop, or longer if heat would otherwise underflow at the
-        farthest vertex. At the neighbours directions are about one degree off with the default,
-        and less with smaller t. Between several sources, a larger t averages lengths more widely.
+        farthest vertex. A smaller t gives more accurate directions near the vertex; between
+        several vertices, a larger t averages lengths more widely.
     mass : array_like, shape (n,), optional
         Positive weights m_v of the vertices, as of :func:`eigenmodes`: M = blockdiag(m_v I).
 

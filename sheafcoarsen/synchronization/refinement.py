@@ -119,7 +119,8 @@ def refined_poses(connection: Connection, poses: Poses, steps: int = 100) -> Pos
         if step:
             solve.update(sheaf)
         try:
-            # steps need not be exact; near an optimum the right-hand side may be mostly rounding
+            # steps need not be exact; near an optimum the right-hand side may be mostly rounding,
+            # outside the range of L
             x, solved = solve_in_range(solve, coboundary(sheaf).T @ r, 1e-6), True
         except NotConverged as error:  # the inexact solution may still reduce the cost
             x, solved = np.asarray(error.result), False

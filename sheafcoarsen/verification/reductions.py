@@ -112,7 +112,7 @@ def _is_too_large(e: SchurEvidence) -> str | None:
     """Return the reason why kernels, which need dense decompositions, are not compared, or None."""
     for name in ("dim_c0", "dim_c1"):
         if (dim := getattr(e.K.fine, name)) > 1000:
-            return f"{name} = {dim} is too large for a dense decomposition, which ends at 1000"
+            return f"{name} = {dim} is too large for a dense decomposition (at most 1000)"
     return None
 
 

@@ -532,7 +532,7 @@ sc.energy_ledger(C=C, x=X)
 sc.certificate(C=C)
 CERTIFICATE.interval(nu=[0.0, 1.0])
 sc.spectral_quality(C=C, k=2, progress=False)
-    C=H -> TypeError: `C` must be a Coarsening, got Hierarchy: pass one of its `levels`, or compare
+    C=H -> TypeError: `C` must be a Coarsening, got Hierarchy: pass one of its `levels` that is
 sc.verify(C=C, seed=0)
 sc.read_mesh(path="c.off")
 sc.save(path="c.npz", obj=C) | sc.load(path="c.npz") | sc.read_g2o(path="c.g2o", weights="unit") |

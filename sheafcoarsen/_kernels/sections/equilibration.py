@@ -73,7 +73,7 @@ def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
 
     W_v W_v* = D_v^+, and W_v are the first ranks[v] columns of the d_v x d_v matrix W[starts[v]:].
     The first ranks[v] columns of the unitary V_v span im W_v, the others the common kernel of all
-    maps at v; both are zero on entry. Returns -1, or the first vertex for which LAPACK failed.
+    maps at v; W and V are zero on entry. Returns -1, or the first vertex for which LAPACK failed.
     """
     lapack, stack = workspace.lapack, workspace.stack
     column, row = workspace.column, workspace.row

