@@ -26,7 +26,7 @@ def vertex_indices(name: str, value: Vertices, sheaf: Any, *, once: bool = False
         value = np.asarray(value)
     if labels is not None and isinstance(value, str) and value in labels:
         raise TypeError(f"`{name}` must be a sequence, got the name {value!r}: pass [{value!r}]")
-    if labels is not None and _are_names(value) and labels != tuple(range(n)):
+    if labels is not None and _are_names(value, labels) and labels != tuple(range(n)):
         found = named_vertices(name, list(value), labels)
     else:
         array = np.asarray(value)
@@ -52,17 +52,20 @@ def vertex_indices(name: str, value: Vertices, sheaf: Any, *, once: bool = False
     return found
 
 
-def _are_names(value: Any) -> TypeGuard[Sequence[Hashable]]:
-    """Return whether a value may hold names.
+def _are_names(value: Any, labels: Sequence[Hashable]) -> TypeGuard[Sequence[Hashable]]:
+    """Return whether a value holds names: an array of strings or objects, or items not all numbers.
 
-    These are arrays of strings, objects or floats, and sequences with an item that is no integer or
-    boolean.
+    Floats are names if one of the vertices is named by a float.
     """
-    if isinstance(value, np.ndarray):
-        return value.ndim == 1 and value.dtype.kind in "UOf"
-    if not isinstance(value, Sequence) or isinstance(value, str | bytes):
+    if not isinstance(value, np.ndarray | Sequence) or isinstance(value, str | bytes):
         return False
-    return not all(isinstance(item, int | np.integer | np.bool_) for item in value)
+    has_floats = any(isinstance(label, float) for label in labels)
+    if isinstance(value, np.ndarray):
+        return value.ndim == 1 and value.dtype.kind in ("UOf" if has_floats else "UO")
+    numbers = int | np.integer | np.bool_
+    if not has_floats:
+        numbers |= float | np.floating
+    return not all(isinstance(item, numbers) for item in value)
 
 
 def named_vertices(name: str, value: Sequence[Hashable], labels: Sequence[Hashable]) -> np.ndarray:

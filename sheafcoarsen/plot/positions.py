@@ -350,7 +350,8 @@ def places_of(C: Coarsening, pos: Any, faces: Any, view: Any, up: Any) -> Places
     coarse, seen = np.zeros((K, 2)), np.zeros(K, bool)
     coarse[clusters], seen[clusters] = flat[front[nearest[first]]], True
     if pos is None and K:  # so that a heavy link between close clusters is seen
-        radius = 0.15 * float(np.ptp(coarse, axis=0).max(initial=0.0)) / np.sqrt(K)
+        extent = np.ptp(coarse, axis=0).max() or np.ptp(flat, axis=0).max()
+        radius = 0.15 * float(extent) / np.sqrt(K)
         coarse = _apart(coarse, np.full(K, radius), np.zeros((0, 2), int))
     links = seen[C.clusters.pairs].all(axis=1)
     return Places(flat, coarse, order, seen, links, scene, False, how)
@@ -389,10 +390,15 @@ def _apart(centres: np.ndarray, radii: np.ndarray, pairs: np.ndarray) -> np.ndar
     """Return positions of discs that hardly overlap, each near those that it is linked to."""
     if len(pairs):
         between = np.linalg.norm(centres[pairs[:, 0]] - centres[pairs[:, 1]], axis=1)
-        wanted = 1.3 * radii[pairs].sum(axis=1)
-        centres = centres * float(np.median(wanted / np.maximum(between, 1e-9)))
+        ratios = 1.3 * radii[pairs].sum(axis=1)[between > 0] / between[between > 0]
+        centres = centres * (float(np.median(ratios)) if len(ratios) else 1.0)
     # ignore the largest 2 % of the discs: within their reach, all discs would be neighbours
     reach = 2.3 * float(np.quantile(radii, 0.98)) if len(radii) else 0.0
+    # pushes separate distinct discs only: arrange coinciding ones in a sunflower pattern
+    rank = _ranks(np.unique(centres, axis=0, return_inverse=True)[1].reshape(-1))
+    angle = rank * np.pi * (3 - np.sqrt(5))
+    pattern = np.sqrt(rank)[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    centres = centres + reach / 2 * pattern
     for _ in range(200 if len(radii) <= 2000 else 40):
         tree = cKDTree(centres)
         if tree.count_neighbors(tree, reach) > 12 * max(len(radii), 100):

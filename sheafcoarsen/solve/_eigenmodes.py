@@ -142,7 +142,7 @@ def eigenmodes(
     mass : array_like, shape (n,), optional
         Positive weights m_v of the vertices: L x = lambda M x with M = blockdiag(m_v I). For
         example, the areas of a mesh's vertices; on fine meshes, take ``tol=1e-10``. Masses may
-        differ by up to 20 orders of magnitude.
+        differ by up to 20 orders of magnitude; above 16, "dense" may not reach a small ``tol``.
     start : array_like, shape (dim_c0, h), optional
         Approximate eigenvectors; for a real sheaf, real and imaginary parts of complex ones are
         used.
@@ -183,8 +183,14 @@ def eigenmodes(
     masses = None if weights is None else np.repeat(weights, sheaf.vertex_dims)
     single = linalg.eps_of(sheaf.dtype) > linalg.eps_of(np.float64)
     pencil = Pencil(work, masses, single, progress)
-    if weights is not None:
-        _check_mass(weights, weight_unit, pencil.norm, unit, sheaf.dtype)
+    if weights is not None:  # the logarithm of the largest eigenvalue
+        exponent = math.log10(max(pencil.norm, 1e-300)) + 2 * math.log10(unit)
+        exponent -= math.log10(weights.min()) + math.log10(weight_unit)
+        if exponent > math.log10(np.finfo(np.float64).max):
+            raise ValueError(
+                f"`mass` is as small as {weights.min() * weight_unit:g}, so eigenvalues may reach "
+                f"1e{exponent:.0f}, which overflows float64: use masses in a smaller unit"
+            )
     full = problem = EigenProblem(pencil, k, tol, seed=rng)
     line = None
     if method != "dense" and not (method == "auto" and full.prefers_dense()):
@@ -222,27 +228,19 @@ def eigenmodes(
     return result
 
 
-def _check_mass(
-    weights: np.ndarray, weight_unit: float, norm: float, unit: float, dtype: np.dtype
-) -> None:
-    """Raise if the largest eigenvalues or entries of modes may overflow or underflow."""
-    limits = np.finfo(dtype)
-    lightest = math.log10(weights.min()) + math.log10(weight_unit)
-    largest = {"entries of modes": -lightest / 2}
-    if norm > 0:
-        largest["eigenvalues"] = math.log10(norm) + 2 * math.log10(unit) - lightest
-    mass = f"{weights.min() * weight_unit:g}"
-    for what, exponent in largest.items():
-        if exponent > math.log10(limits.max):
-            raise ValueError(
-                f"`mass` is as small as {mass}, so {what} may reach 1e{exponent:.0f}, which "
-                f"overflows {limits.dtype}: use masses in a smaller unit"
-            )
-        if exponent < math.log10(limits.tiny):
-            raise ValueError(
-                f"`mass` is at least {mass}, so {what} are at most 1e{exponent:.0f}, which "
-                f"underflows {limits.dtype}: use masses in a larger unit"
-            )
+def _check_range(what: str, x: np.ndarray, dtype: np.dtype) -> None:
+    """Raise if the largest entry overflows or underflows in the scalar type of the result."""
+    limits, largest = np.finfo(dtype), float(np.abs(x).max(initial=0.0))
+    if largest > float(limits.max):
+        raise ValueError(
+            f"`mass` is so small that {what} reach {largest:.1g}, which overflows {limits.dtype}: "
+            f"use masses in a smaller unit"
+        )
+    if 0 < largest < float(limits.smallest_subnormal):
+        raise ValueError(
+            f"`mass` is so large that {what} reach only {largest:.1g}, which underflows "
+            f"{limits.dtype}: use masses in a larger unit"
+        )
 
 
 def _expanded(found: Eigenpairs, line: ComplexLine | None) -> Eigenpairs:
@@ -273,16 +271,19 @@ def _finished(
     residuals = pencil.residuals(values, X) / (pencil.norm or 1.0)
     squares = pencil.squares(X)
     tie = np.sqrt(linalg.eps_of(sheaf.dtype)) * pencil.norm * squares[-1]
+    tied = bool(next_value - values[-1] <= tie)
     dtype, (unit, weight_unit) = sheaf.dtype, units
     root = np.sqrt(weight_unit)
+    values, X = np.maximum(values, 0) * unit / root * unit / root, X / root
+    if pencil.mass is not None:
+        _check_range("eigenvalues", values, dtype)
+        _check_range("entries of modes", X, dtype)
     result = Eigenmodes(
-        ragged.read_only(
-            (np.maximum(values, 0) * unit / root * unit / root).astype(dtype.type(0).real.dtype)
-        ),
-        ragged.read_only((X / root).astype(dtype)),
+        ragged.read_only(values.astype(dtype.type(0).real.dtype)),
+        ragged.read_only(X.astype(dtype)),
         ragged.read_only(residuals / root),
         min(n_zero, k),
-        bool(next_value - values[-1] <= tie),
+        tied,
         found.method,
         found.iterations,
         found.completeness,

@@ -31,6 +31,7 @@ from sheafcoarsen.solve._solver import (
     solve_in_range,
     tolerance,
 )
+from sheafcoarsen.solve.conjugate_gradients import orthogonal_part
 from sheafcoarsen.solve.normal_equations import fit_densely, is_small
 
 
@@ -195,17 +196,28 @@ def _minimized(
     """
     delta = coboundary(solve.sheaf)
     unit = max(solve.sheaf.largest_entry, np.finfo(float).tiny)
-    adjoint = scipy.sparse.csr_array(delta.conj().T / unit)
+    double = np.result_type(delta.dtype, np.float64)  # division keeps complex64
+    adjoint = scipy.sparse.csr_array(delta.conj().T.astype(double) / unit)
     free = np.repeat(~solve.fixed, solve.sheaf.vertex_dims)
-    gradient = adjoint @ (b - delta @ x)
+
+    def gradient_at(x: np.ndarray) -> np.ndarray:
+        # sections of maps rounded to single precision count as zeros: leave out their part
+        gradient = adjoint @ (b - delta @ x)
+        gradient[free] = orthogonal_part(gradient[free], solve._kernel)
+        return gradient
+
+    gradient = gradient_at(x)
     measure = relative_measure(solve, gradient[free])
     residuals, sizes, iterations = measure(gradient[free]), np.full(b.shape[1], np.inf), 0
     by_qr = is_small(solve.method, delta.shape[0], int(free.sum()))
     if by_qr:
         dense = delta[:, np.flatnonzero(free)].toarray().astype(np.result_type(x, np.float64))
+        if linalg.eps_of(solve.sheaf.dtype) > linalg.eps_of(np.float64):
+            # maps rounded to single precision do not send sections exactly to 0
+            dense = orthogonal_part(dense.conj().T, solve._kernel).conj().T
         x = x.copy()
         x[free] = fit_densely(dense / unit, (b - delta @ x) / unit, solve._kernel)
-        residuals = measure((adjoint @ (b - delta @ x))[free])
+        residuals = measure(gradient_at(x)[free])
     for _ in range(0 if by_qr else 4):
         try:
             step = solve_in_range(solve, gradient, tol)
@@ -213,7 +225,7 @@ def _minimized(
             step = np.asarray(error.result)
         iterations += solve.iterations
         x = x + step * unit
-        gradient, before = adjoint @ (b - delta @ x), (residuals, sizes)
+        gradient, before = gradient_at(x), (residuals, sizes)
         residuals, sizes = measure(gradient[free]), column_norms(step)
         improves = (residuals < before[0] / 2) | (sizes < before[1] / 2)
         # with factors, go on even below tol: a round is cheap, and x gains digits though the

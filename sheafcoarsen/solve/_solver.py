@@ -461,7 +461,11 @@ def _factored(
     errors of A, scaled by S, which pivots need not show.
     """
     unit = scipy.sparse.csr_array(scaled(roots, A, roots))
-    factors = Factors(unit, rounding * linalg.inf_norm(unit))
+    norm = linalg.inf_norm(unit)
+    try:
+        factors = Factors(unit, rounding * norm)
+    except np.linalg.LinAlgError:  # a pivot cancelled to exactly 0
+        factors = Factors(unit, 8 * rounding * norm)
     pivots, roots_adjoint = np.abs(factors.pivots), adjoint(roots)
     sums = abs(roots_adjoint) @ (abs(A) @ (abs(roots) @ np.ones(A.shape[0])))
     level = rounding * float(sums.max())  # above the shift if S amplifies the rounding errors of A

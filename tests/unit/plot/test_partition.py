@@ -69,6 +69,16 @@ def visible_parts(C, *pos):
     return 1 - radii[edges].sum(axis=1) / lengths
 
 
+@pytest.mark.large
+def test_clusters_in_one_place_are_apart(ax):
+    """All distances between the vertices of one side are equal, so their places coincide."""
+    F = sc.CellularSheaf.constant(nx.complete_bipartite_graph(50, 700))
+    _, coarse = panels(sc.coarsen(F, sc.select(F, 300), 1), ax=ax)
+    places = coarse["vertices"].get_offsets()
+    assert len(np.unique(places.round(6), axis=0)) == 300
+    assert np.isfinite(places).all()
+
+
 @pytest.mark.parametrize("K", [6, 75])
 def test_coarse_edges_are_visible_between_loop_rings(K):
     F = sc.gallery.bundle(nx.grid_2d_graph(20, 20), dim=2, noise=0.1, seed=0)

@@ -64,6 +64,7 @@ def test_subsheaf_keeps_names_and_order():
     by_floats = BY_LETTERS.with_labels([2.0, 0.0, 1.0, 3.5])
     for names in ([2.0, 0.0], np.array([2.0, 0.0])):
         assert by_floats.subsheaf(names).vertex_labels == (2.0, 0.0)
+        assert NUMBERED.subsheaf(names).equals(NUMBERED.subsheaf([0, 2]))  # indices, not names
 
 
 BAD_VERTICES = """

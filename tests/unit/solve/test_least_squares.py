@@ -35,6 +35,26 @@ def test_solutions_match_dense_least_squares(name, method):
     assert "LeastSquares" in R._repr_html_()
 
 
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("dtype", [np.float32, np.complex64])
+@pytest.mark.parametrize("sections", [0, 2])
+def test_maps_in_single_precision_fit_data_in_double_precision(sections, dtype, method):
+    """Sections of the rounded maps count as zeros, although these maps do not send them to zero."""
+    F = sc.gallery.bundle(nx.cycle_graph(6), 2, seed=1)
+    if not sections:
+        F = sc.CellularSheaf.random(nx.cycle_graph(6), 2, 3, seed=1)
+    phases = np.exp(1j * np.arange(F.n_edges)) if np.dtype(dtype).kind == "c" else np.ones(6)
+    phases = np.repeat(phases, np.diff(F.tail_offsets))
+    F = F.with_maps(*((phases * data).astype(dtype) for data in (F.tail_data, F.head_data)))
+    delta = sc.coboundary(F).toarray().astype(np.result_type(dtype, np.float64))
+    b = np.random.default_rng(0).standard_normal(F.dim_c1)
+    wanted, _, rank, _ = np.linalg.lstsq(delta, b, rcond=1e-5)
+    assert rank == F.dim_c0 - sections
+    x = sc.least_squares(F, b, method=method).x
+    eps = np.finfo(dtype if sections else np.float64).eps
+    assert np.linalg.norm(x - wanted) <= 1e3 * eps * np.linalg.norm(wanted)
+
+
 @pytest.mark.parametrize("name", ["graph", "noisy bundle", "complex mixed stalks"])
 def test_solutions_with_given_values_match_dense_least_squares(name):
     F = SHEAVES[name]

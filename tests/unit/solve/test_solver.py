@@ -124,6 +124,17 @@ def test_sections_of_maps_that_were_rounded_to_single_precision_do_no_harm(seed)
     assert np.linalg.norm(delta.T @ (delta @ sc.Solver(F)(b)) - b) <= 1e-8 * np.linalg.norm(b)
 
 
+def test_a_pivot_that_cancels_to_zero_is_shifted_further():
+    rng = np.random.default_rng(3344)
+    n, dim = int(rng.integers(2, 9)), int(rng.integers(3, 7))
+    maps = rng.standard_normal((n, int(rng.integers(1, dim)), dim))
+    cycle = np.stack([np.arange(n), (np.arange(n) + 1) % n], axis=1)
+    F = CellularSheaf(cycle, maps, rng.standard_normal(maps.shape))
+    L = sc.laplacian(F).toarray()
+    b = L @ rng.standard_normal(F.dim_c0)
+    assert_residual(L @ sc.Solver(F)(b, tol=1e-14) - b, L, b, n=F.dim_c0)
+
+
 @pytest.mark.parametrize("method", METHODS)
 def test_sections_in_the_initial_guess_do_no_harm(method):
     """The solution of a zero right-hand side is zero for any initial guess."""
