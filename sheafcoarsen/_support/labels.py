@@ -19,6 +19,7 @@ def vertex_indices(name: str, value: Vertices, sheaf: Any, *, once: bool = False
     """Return indices of vertices given as indices, as names (if there are any) or as a mask.
 
     If all are integers, they are indices, except in an array of objects, where they may be names.
+    Floats are indices, too, unless a name is a float.
     ``once`` rejects repeated vertices.
     """
     n, labels = sheaf.n_vertices, sheaf.vertex_labels
@@ -53,19 +54,19 @@ def vertex_indices(name: str, value: Vertices, sheaf: Any, *, once: bool = False
 
 
 def _are_names(value: Any, labels: Sequence[Hashable]) -> TypeGuard[Sequence[Hashable]]:
-    """Return whether a value holds names: an array of strings or objects, or items not all numbers.
-
-    Floats are names if one of the vertices is named by a float.
-    """
-    if not isinstance(value, np.ndarray | Sequence) or isinstance(value, str | bytes):
-        return False
-    has_floats = any(isinstance(label, float) for label in labels)
+    """Return whether a value holds names; floats do only if a vertex is named by a float."""
+    whole = int | np.integer | np.bool_
     if isinstance(value, np.ndarray):
-        return value.ndim == 1 and value.dtype.kind in ("UOf" if has_floats else "UO")
-    numbers = int | np.integer | np.bool_
-    if not has_floats:
-        numbers |= float | np.floating
-    return not all(isinstance(item, numbers) for item in value)
+        if value.ndim != 1 or value.dtype.kind not in "UOf":
+            return False
+        are_numbers = value.dtype.kind == "f"
+    elif isinstance(value, Sequence) and not isinstance(value, str | bytes):
+        if all(isinstance(item, whole) for item in value):
+            return False
+        are_numbers = all(isinstance(item, whole | float | np.floating) for item in value)
+    else:
+        return False
+    return not are_numbers or any(isinstance(label, float) for label in labels)
 
 
 def named_vertices(name: str, value: Sequence[Hashable], labels: Sequence[Hashable]) -> np.ndarray:

@@ -289,7 +289,7 @@ class StoredCoarsening:
         header, sheaf = self.sheaf.header, self.sheaf
         fine, coarse = self.fine.load(), sheaf.load()
         clusters = clusters_of(fine, self.partition)
-        # stores written before 0.2.0 hold no names of coarse vertices
+        # stores of release candidate 1 hold no names of coarse vertices
         coarse = coarse.with_labels(
             coarse_labels(fine.vertex_labels, clusters.members, clusters.member_ptr)
         )

@@ -318,11 +318,11 @@ class Places(NamedTuple):
 def places_of(C: Coarsening, pos: Any, faces: Any, view: Any, up: Any) -> Places:
     """Return positions of both graphs; a cluster is at the one of its vertices nearest to the mean.
 
-    Unlike means, these do not coincide. On a surface they are visible vertices, and clusters
-    without any are omitted. Without ``pos`` positions are computed from distances in the graph, and
-    clusters that overlap are then moved apart. If edges would cover each other (too many of them,
-    between over a quarter of all pairs of vertices, or at hubs), positions are computed in the
-    quotient instead.
+    Unlike means, these coincide only where vertices do. On a surface they are visible vertices, and
+    clusters without any are omitted. Without ``pos`` positions are computed from distances in the
+    graph, and clusters that overlap are then moved apart. If edges would cover each other (too many
+    of them, between over a quarter of all pairs of vertices, or at hubs), positions are computed in
+    the quotient instead.
     """
     F, labels, K = C.fine, C.partition.labels, C.partition.n_clusters
     if faces is None:
@@ -350,8 +350,7 @@ def places_of(C: Coarsening, pos: Any, faces: Any, view: Any, up: Any) -> Places
     coarse, seen = np.zeros((K, 2)), np.zeros(K, bool)
     coarse[clusters], seen[clusters] = flat[front[nearest[first]]], True
     if pos is None and K:  # so that a heavy link between close clusters is seen
-        extent = np.ptp(coarse, axis=0).max() or np.ptp(flat, axis=0).max()
-        radius = 0.15 * float(extent) / np.sqrt(K)
+        radius = 0.15 * float(np.ptp(flat, axis=0).max()) / np.sqrt(K)
         coarse = _apart(coarse, np.full(K, radius), np.zeros((0, 2), int))
     links = seen[C.clusters.pairs].all(axis=1)
     return Places(flat, coarse, order, seen, links, scene, False, how)
@@ -364,12 +363,16 @@ def _quotient_places(C: Coarsening) -> Places:
     centres = _apart(graph_layout(pairs[links], K), np.sqrt(C.partition.sizes), pairs[links])
     # arrange vertices in a sunflower pattern, with those of large degree in the middle
     rank = _ranks(labels, -np.bincount(C.fine.edges.ravel(), minlength=len(labels)))
-    angle = rank * np.pi * (3 - np.sqrt(5))
-    reach = 0.9 * np.sqrt(rank + 0.5)
-    places = centres[labels] + reach[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
+    places = centres[labels] + _sunflower(rank, 0.9 * np.sqrt(rank + 0.5))
     order, seen = np.arange(len(labels)), np.ones(K, bool)
     how = "of clusters computed from the links between them"
     return Places(places, centres, order, seen, links, None, True, how)
+
+
+def _sunflower(rank: np.ndarray, distance: np.ndarray) -> np.ndarray:
+    """Return offsets at given distances from the middle of a sunflower pattern."""
+    angle = rank * np.pi * (3 - np.sqrt(5))
+    return distance[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
 
 
 def _strongest(pairs: np.ndarray, strength: np.ndarray, n: int) -> np.ndarray:
@@ -394,11 +397,10 @@ def _apart(centres: np.ndarray, radii: np.ndarray, pairs: np.ndarray) -> np.ndar
         centres = centres * (float(np.median(ratios)) if len(ratios) else 1.0)
     # ignore the largest 2 % of the discs: within their reach, all discs would be neighbours
     reach = 2.3 * float(np.quantile(radii, 0.98)) if len(radii) else 0.0
-    # pushes separate distinct discs only: arrange coinciding ones in a sunflower pattern
-    rank = _ranks(np.unique(centres, axis=0, return_inverse=True)[1].reshape(-1))
-    angle = rank * np.pi * (3 - np.sqrt(5))
-    pattern = np.sqrt(rank)[:, None] * np.stack([np.cos(angle), np.sin(angle)], axis=1)
-    centres = centres + reach / 2 * pattern
+    # pushes separate distinct discs only: arrange nearly coinciding ones in a pattern
+    cells = np.rint(1e3 / (reach or 1.0) * centres)
+    rank = _ranks(np.unique(cells, axis=0, return_inverse=True)[1].reshape(-1))
+    centres = centres + _sunflower(rank, reach / 2 * np.sqrt(rank))
     for _ in range(200 if len(radii) <= 2000 else 40):
         tree = cKDTree(centres)
         if tree.count_neighbors(tree, reach) > 12 * max(len(radii), 100):

@@ -228,17 +228,18 @@ def eigenmodes(
     return result
 
 
-def _check_range(what: str, x: np.ndarray, dtype: np.dtype) -> None:
-    """Raise if the largest entry overflows or underflows in the scalar type of the result."""
+def _check_range(what: str, x: np.ndarray, scale: float, dtype: np.dtype) -> None:
+    """Raise if the largest entry times 10^scale overflows or underflows in the scalar type."""
     limits, largest = np.finfo(dtype), float(np.abs(x).max(initial=0.0))
-    if largest > float(limits.max):
+    exponent = math.log10(largest) + scale if largest else 0.0
+    if exponent > math.log10(limits.max):
         raise ValueError(
-            f"`mass` is so small that {what} reach {largest:.1g}, which overflows {limits.dtype}: "
-            f"use masses in a smaller unit"
+            f"`mass` is so small that {what} reach 1e{exponent:.0f}, which overflows "
+            f"{limits.dtype}: use masses in a smaller unit"
         )
-    if 0 < largest < float(limits.smallest_subnormal):
+    if exponent < math.log10(limits.smallest_subnormal):
         raise ValueError(
-            f"`mass` is so large that {what} reach only {largest:.1g}, which underflows "
+            f"`mass` is so large that {what} reach only 1e{exponent:.0f}, which underflows "
             f"{limits.dtype}: use masses in a larger unit"
         )
 
@@ -274,10 +275,12 @@ def _finished(
     tied = bool(next_value - values[-1] <= tie)
     dtype, (unit, weight_unit) = sheaf.dtype, units
     root = np.sqrt(weight_unit)
-    values, X = np.maximum(values, 0) * unit / root * unit / root, X / root
+    values = np.maximum(values, 0)
     if pencil.mass is not None:
-        _check_range("eigenvalues", values, dtype)
-        _check_range("entries of modes", X, dtype)
+        scale = -math.log10(weight_unit) / 2
+        _check_range("eigenvalues", values, 2 * (scale + math.log10(unit)), dtype)
+        _check_range("entries of modes", X, scale, dtype)
+    values, X = values * unit / root * unit / root, X / root
     result = Eigenmodes(
         ragged.read_only(values.astype(dtype.type(0).real.dtype)),
         ragged.read_only(X.astype(dtype)),

@@ -45,9 +45,10 @@ class LeastSquares(ReadOnly):
     edge_residuals : ndarray, shape (m,) or (m, h)
         norm((delta x - b)_e)^2.
     residual : float
-        norm(delta* (delta x - b)) / norm(delta* (b - delta x_given)) over the free coordinates, or
-        the same ratio after scaling stalks as in :class:`Solver` if that is larger. It is the
-        maximum over the columns, and 0 at an exact minimum.
+        norm(g) / norm(g_given) over the free coordinates, with g = delta* (delta x - b) without its
+        part in ker L and g_given the same at the given values, or this ratio after scaling stalks
+        as in :class:`Solver` if that is larger. Sections of maps that were rounded to single
+        precision count as ker L. It is the maximum over the columns, and 0 at an exact minimum.
     iterations : int
     method : str
 
@@ -195,13 +196,14 @@ def _minimized(
     The gradient is recomputed from the maps until it is small: L squares the condition number.
     """
     delta = coboundary(solve.sheaf)
+    # before the division, which keeps complex64
+    delta = delta.astype(np.result_type(delta.dtype, np.float64), copy=False)
     unit = max(solve.sheaf.largest_entry, np.finfo(float).tiny)
-    double = np.result_type(delta.dtype, np.float64)  # division keeps complex64
-    adjoint = scipy.sparse.csr_array(delta.conj().T.astype(double) / unit)
+    adjoint = scipy.sparse.csr_array(delta.conj().T / unit)
     free = np.repeat(~solve.fixed, solve.sheaf.vertex_dims)
 
     def gradient_at(x: np.ndarray) -> np.ndarray:
-        # sections of maps rounded to single precision count as zeros: leave out their part
+        # maps do not send sections that were rounded to single precision exactly to zero
         gradient = adjoint @ (b - delta @ x)
         gradient[free] = orthogonal_part(gradient[free], solve._kernel)
         return gradient
@@ -211,9 +213,8 @@ def _minimized(
     residuals, sizes, iterations = measure(gradient[free]), np.full(b.shape[1], np.inf), 0
     by_qr = is_small(solve.method, delta.shape[0], int(free.sum()))
     if by_qr:
-        dense = delta[:, np.flatnonzero(free)].toarray().astype(np.result_type(x, np.float64))
+        dense = delta[:, np.flatnonzero(free)].toarray()
         if linalg.eps_of(solve.sheaf.dtype) > linalg.eps_of(np.float64):
-            # maps rounded to single precision do not send sections exactly to 0
             dense = orthogonal_part(dense.conj().T, solve._kernel).conj().T
         x = x.copy()
         x[free] = fit_densely(dense / unit, (b - delta @ x) / unit, solve._kernel)

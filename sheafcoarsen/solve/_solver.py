@@ -464,7 +464,7 @@ def _factored(
     norm = linalg.inf_norm(unit)
     try:
         factors = Factors(unit, rounding * norm)
-    except np.linalg.LinAlgError:  # a pivot cancelled to exactly 0
+    except np.linalg.LinAlgError:  # a pivot cancelled to exactly 0: shift it further
         factors = Factors(unit, 8 * rounding * norm)
     pivots, roots_adjoint = np.abs(factors.pivots), adjoint(roots)
     sums = abs(roots_adjoint) @ (abs(A) @ (abs(roots) @ np.ones(A.shape[0])))

@@ -313,13 +313,13 @@ def test_clusters_are_numbered_if_they_are_few(K, ax):
     plot.partition(C, ax=ax)
     fine, coarse = ax.child_axes
     drawn = [collections(panel)["vertices"] for panel in (fine, coarse)]
-    vertices = np.asarray(drawn[0].get_offsets())
-    for panel, discs in zip((fine, coarse), drawn, strict=True):
+    clusters = C.partition.labels, np.arange(K)
+    for panel, discs, cluster in zip((fine, coarse), drawn, clusters, strict=True):
         assert [text.get_text() for text in panel.texts] == [str(a) for a in range(K)]
         radius = np.sqrt(discs.get_sizes().max()) / 2
         for a, number in enumerate(panel.texts):
-            (at,) = np.flatnonzero((vertices == number.xy).all(axis=1))
-            assert C.partition.labels[at] == a
+            (at,) = np.flatnonzero((discs.get_offsets() == np.array(number.xy)).all(axis=1))
+            assert cluster[at] == a
             inside = number.xyann == (0.0, 0.0)
             assert inside == (panel is coarse and K == 4)
             assert inside or np.linalg.norm(number.xyann) > radius + 4

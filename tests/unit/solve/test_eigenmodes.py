@@ -372,6 +372,14 @@ def test_masses_whose_eigenvalues_exceed_single_precision_raise(mass):
         sc.eigenmodes(F, 3, mass=np.full(4, mass))
 
 
+def test_masses_whose_eigenvalues_underflow_raise():
+    F = CellularSheaf.constant(nx.path_graph(4))
+    F = F.with_maps(1e-100 * F.tail_data, 1e-100 * F.head_data)
+    assert sc.eigenmodes(F, 3, mass=np.full(4, 1e100)).values[1:].min() > 0
+    with pytest.raises(ValueError, match="which underflows float64"):
+        sc.eigenmodes(F, 3, mass=np.full(4, 1e200))
+
+
 @pytest.mark.parametrize("scale", [1.0, 1e100])
 def test_masses_whose_eigenvalues_overflow_raise(scale):
     F = CellularSheaf.constant(nx.path_graph(5))
