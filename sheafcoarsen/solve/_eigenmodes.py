@@ -157,7 +157,8 @@ def eigenmodes(
     Raises
     ------
     ValueError, TypeError
-        If k is out of range, a mass is not positive, or the tolerance is below rounding.
+        If k is out of range, a mass is not positive or so small or large that results overflow or
+        underflow, or the tolerance is below rounding.
     NotConverged
         If pairs do not reach ``tol``; ``result`` of the error holds the computed ones.
 
