@@ -398,14 +398,21 @@ def range_limits(dtype: npt.DTypeLike) -> tuple[float, float]:
     return float(np.sqrt(info.tiny)) * 1e4, float(np.sqrt(info.max)) / 1e4
 
 
-def check_range(name: str, largest: float, dtype: npt.DTypeLike) -> None:
-    """Raise an error if the largest entry of maps, unless 0, is outside `range_limits`."""
+def check_range(
+    name: str,
+    largest: float,
+    dtype: npt.DTypeLike,
+    remedy: str = "rescale the maps (L scales with the square of the factor)",
+) -> None:
+    """Raise an error if the largest entry, of maps by default, is outside `range_limits`, unless 0.
+
+    The ``remedy`` ends the message.
+    """
     low, high = range_limits(dtype)
     if largest > high or 0 < largest < low:
         raise ValueError(
             f"the largest entry of `{name}` is {largest:.3g}, outside {low:.2g} .. {high:.2g}, "
-            f"where squares in {np.dtype(dtype)} are safe: rescale the maps (L scales with the "
-            f"square of the factor)"
+            f"where squares in {np.dtype(dtype)} are safe: {remedy}"
         )
 
 

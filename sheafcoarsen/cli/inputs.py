@@ -5,6 +5,7 @@ import gzip
 import os
 import re
 import sys
+import warnings
 import zlib
 from collections.abc import Iterable
 
@@ -69,9 +70,9 @@ def read(args: argparse.Namespace, poses: bool = False) -> Saved | sc.PoseGraph:
         except ValueError:
             return sc.read_g2o(path)  # raises again, unless only translations or poses are invalid
         if not poses and G.sightings is not None:
-            print(
+            warnings.warn(
                 f"{path}: only the rotations between poses are used; `synchronize` takes landmarks",
-                file=sys.stderr,
+                stacklevel=2,
             )
         return G if poses else G.sheaf
     if is_mesh(path):

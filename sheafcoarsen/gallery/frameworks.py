@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import networkx as nx
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from sheafcoarsen._support import checks, surfaces
 from sheafcoarsen.sheaf import CellularSheaf, GraphLike, graph_arrays, trusted_sheaf
@@ -46,14 +44,13 @@ def bar_framework(graph: GraphLike, points: npt.ArrayLike) -> CellularSheaf:
     points = surfaces.point_array(points)
     arrays = graph_arrays(graph)
     n, d = points.shape
-    knows_its_size = isinstance(graph, nx.Graph) or scipy.sparse.issparse(graph)
-    if n < arrays.n_vertices or (n > arrays.n_vertices and knows_its_size):
+    if n < arrays.n_vertices or (n > arrays.n_vertices and arrays.has_all_vertices):
         raise ValueError(
             f"`points` must have one row per vertex, {arrays.n_vertices} in all, got {n}"
         )
-    scaled, _ = surfaces.scaled_points(points)
-    tails, heads = arrays.edges.T
-    bars = scaled[heads] - scaled[tails]
+    ends = points[arrays.edges].reshape(-1, 2, d)
+    _, exponents = np.frexp(np.abs(ends).max(axis=(1, 2), initial=0))
+    bars = np.diff(np.ldexp(ends, -exponents[:, None, None]), axis=1)[:, 0]
     longest = np.abs(bars).max(axis=1, initial=0)
     if (e := checks.first_true(longest == 0)) is not None:
         raise ValueError(

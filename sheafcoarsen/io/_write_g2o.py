@@ -75,6 +75,9 @@ def _lines(G: PoseGraph, S: Synchronization | None) -> Iterator[str]:
                 f"`S` must hold {n} poses of dimension {G.dim}, got {got}: synchronize(G) returns "
                 f"them"
             )
+        marks = seen.n_landmarks if seen is not None else 0
+        if (found := 0 if S.landmarks is None else len(S.landmarks)) != marks:
+            raise ValueError(f"`S` must have the landmarks of `G`, {marks} in all, got {found}")
         poses = S.rotations, S.translations
     if poses is not None:
         yield from _rows(vertex, [ids[:n]], _pose_numbers(*poses))

@@ -61,8 +61,8 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
     m = len(edges)
     transports, unique = np.empty((m, d, d), dtype), np.empty(m, bool)
     with threads.single_threaded_blas():
-        # signals of one part fit into the cache
-        for part in np.array_split(np.arange(m), 2 * d * s * m // 2**18 + 1):
+        # signals and matrices of one part fit into the cache
+        for part in np.array_split(np.arange(m), 2 * d * max(s, d) * m // 2**18 + 1):
             A, B = (_scaled(signals.reshape(n, d, s)[edges[part, end]])[0] for end in (0, 1))
             U, sigma, V = np.linalg.svd(B @ A.conj().swapaxes(1, 2))
             transports[part] = U @ V
@@ -167,8 +167,8 @@ def fit_maps(
     with threads.single_threaded_blas():
         for k, (d, d_head) in enumerate(shapes.tolist()):
             same, N = np.flatnonzero(shape_of.reshape(-1) == k), d + d_head
-            # signals of one part fit into the cache
-            for part in np.array_split(same, s * N * len(same) // 2**18 + 1):
+            # signals and matrices of one part fit into the cache
+            for part in np.array_split(same, max(s, N) * N * len(same) // 2**18 + 1):
                 stacked = ragged.range_of_blocks(first, edges[part].reshape(-1)).reshape(-1, N)
                 Z, exponents[part] = _scaled(signals[stacked])
                 values, vectors = np.linalg.eigh(Z @ Z.conj().swapaxes(1, 2))

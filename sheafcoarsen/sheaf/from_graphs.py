@@ -133,7 +133,8 @@ class FromGraphs(Views):
         if U.shape[1] != U.shape[2]:
             raise ValueError(f"`transports` must be square, got shape {U.shape}")
         check_unitary(U, lambda e: f"`transports[{e}]` (edge {tuple(arrays.edges[e].tolist())})")
-        roots = np.sqrt(edge_weights(arrays, weight)).astype(U.real.dtype)[:, None, None]
+        roots = np.sqrt(edge_weights(arrays, weight), dtype=float)
+        roots = roots.astype(U.real.dtype)[:, None, None]
         return cls._uniform(arrays, roots * np.eye(U.shape[1], dtype=U.dtype), roots * U)
 
     @classmethod
@@ -230,6 +231,7 @@ class FromGraphs(Views):
         stored = arrays.attribute
         if isinstance(sign, str) and sign == "sign" and stored(sign) is None and len(arrays.edges):
             adjacency = arrays.labels is None and stored("weight") is not None
+            adjacency &= not isinstance(weight, str)
             source = "weight" if weight is None or adjacency else weight
             if isinstance(source, str) and stored(source) is None:
                 raise ValueError(
@@ -239,7 +241,7 @@ class FromGraphs(Views):
             entries = edge_values(arrays, source, "weight", missing=1)
             if entries.dtype.kind == "c":
                 raise TypeError(f"`weight` must be real, got dtype {entries.dtype}")
-            signs = np.where(entries < 0, -1.0, 1.0)
+            signs = np.where(entries < 0, -1, 1)
             if isinstance(weight, str) or source is weight:
                 weight = np.abs(entries)
         else:
@@ -247,7 +249,7 @@ class FromGraphs(Views):
         if (e := checks.first_true((np.abs(signs) != 1) | (signs.imag != 0))) is not None:
             raise ValueError(f"`sign` must be 1 or -1, got {signs[e]} for {edge_name(arrays, e)}")
         roots = np.sqrt(edge_weights(arrays, weight))[:, None, None]
-        return cls._uniform(arrays, roots, signs.real[:, None, None] * roots)
+        return cls._uniform(arrays, roots, signs.real.astype(roots.dtype)[:, None, None] * roots)
 
     @classmethod
     def from_laplacian(cls, L: MatrixLike, dims: npt.ArrayLike) -> Self:
@@ -332,8 +334,7 @@ class FromGraphs(Views):
         scalar = checks.scalar_type("dtype", dtype)
         arrays = graph_arrays(graph)
         n, m = arrays.n_vertices, len(arrays.edges)
-        # an edge array does not show isolated vertices after its highest index
-        if arrays.labels is None and not checks.is_scalar("vertex_dims", vertex_dims):
+        if not arrays.has_all_vertices and not checks.is_scalar("vertex_dims", vertex_dims):
             n = max(n, len(np.asarray(vertex_dims)))
         dims = checks.dimensions("vertex_dims", vertex_dims, n, "vertex")
         rows = checks.dimensions("edge_dims", edge_dims, m, "edge")

@@ -25,6 +25,8 @@ class GraphArrays(NamedTuple):
     n_vertices: int
     edges: np.ndarray  # (m, 2) int64, row e = (tail, head)
     labels: tuple | None  # node names in vertex order
+    has_all_vertices: bool
+    """False for an edge array, which does not show isolated vertices after its highest index."""
     attribute: Callable[[str], list | np.ndarray | None]
     """Function from an attribute's name to its values on edges, or None if no edge has one.
 
@@ -55,7 +57,6 @@ def graph_arrays(graph: GraphLike, n_vertices: int | None = None) -> GraphArrays
         )
     if n_vertices is not None:
         n_vertices = checks.whole_number("n_vertices", n_vertices, at_least=0)
-        checks.vertex_count("n_vertices", n_vertices)
         if n_vertices < n:
             e = int(np.flatnonzero(edges.max(axis=1) >= n_vertices)[0])
             raise ValueError(
@@ -63,7 +64,8 @@ def graph_arrays(graph: GraphLike, n_vertices: int | None = None) -> GraphArrays
                 f"= {n_vertices}"
             )
         n = n_vertices
-    return GraphArrays(n, edges, None, lambda name: None)
+    checks.vertex_count("graph" if n_vertices is None else "n_vertices", n)
+    return GraphArrays(n, edges, None, n_vertices is not None, lambda name: None)
 
 
 def _from_networkx(graph: nx.Graph) -> GraphArrays:
@@ -83,7 +85,7 @@ def _from_networkx(graph: nx.Graph) -> GraphArrays:
         values = [value for _, _, value in graph.edges(data=name)]
         return None if values and all(value is None for value in values) else values
 
-    return GraphArrays(len(labels), edges, labels, attribute)
+    return GraphArrays(len(labels), edges, labels, True, attribute)
 
 
 def _from_adjacency(adjacency: scipy.sparse.sparray) -> GraphArrays:
@@ -109,7 +111,7 @@ def _from_adjacency(adjacency: scipy.sparse.sparray) -> GraphArrays:
     rows = np.repeat(np.arange(matrix.shape[0]), np.diff(upper.indptr))
     edges = np.stack([rows, upper.indices], axis=1).astype(np.int64)
     attributes = {"weight": upper.data}
-    return GraphArrays(matrix.shape[0], edges, None, attributes.get)
+    return GraphArrays(matrix.shape[0], edges, None, True, attributes.get)
 
 
 def finite_entries(name: str, matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:

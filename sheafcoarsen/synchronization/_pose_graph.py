@@ -191,6 +191,15 @@ class PoseGraph(ReadOnly):
             n_vertices=n,
             **self._weights(m, dim),
         )
+        kappa, tau, points = (getattr(self._connection, x) for x in ("weights", "tau", "points"))
+        lengths = np.abs(points).max(axis=1, initial=0)
+        for name, sizes in (
+            ("sqrt(kappa)", np.sqrt(kappa)),
+            ("sqrt(tau)", np.sqrt(tau)),
+            ("translations", lengths),
+            ("sqrt(tau) times translations", np.sqrt(tau) * lengths),
+        ):
+            checks.check_range(name, sizes.max(initial=0), np.float64, "use other units")
 
     def _weights(self, m: int, dim: int) -> dict[str, np.ndarray]:
         """Check information matrices, kappa and tau, also against each other, and return them."""
@@ -397,6 +406,7 @@ def _pairs(name: str, value: npt.ArrayLike) -> np.ndarray:
         raise ValueError(f"`{name}` must have shape (m, 2), got {edges.shape}")
     if (bad := checks.first_true((edges < 0).any(axis=1))) is not None:
         raise ValueError(f"`{name}[{bad}]` must not be negative, got {edges[bad].tolist()}")
+    checks.vertex_count(name, int(edges.max(initial=-1)) + 1)
     return ragged.read_only(edges)
 
 
@@ -423,9 +433,10 @@ def _positive(name: str, value: Any, count: int, optional: bool = False) -> np.n
 
 
 def _rotations(name: str, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
-    """Check that matrices are rotations up to sqrt(eps), and return them."""
+    """Check that matrices are rotations up to sqrt(eps) of their type, and return them."""
     matrices = _real(name, value, *shapes)
-    check_unitary(matrices, lambda k: f"`{name}[{k}]`")
+    single = np.asarray(value).dtype == np.float32
+    check_unitary(matrices.astype(np.float32) if single else matrices, lambda k: f"`{name}[{k}]`")
     if (bad := checks.first_true(np.linalg.det(matrices) < 0)) is not None:
         raise ValueError(f"`{name}[{bad}]` must be a rotation, but its determinant is -1")
     return matrices

@@ -181,6 +181,7 @@ def _given_rotations(start: npt.ArrayLike, connection: Connection) -> np.ndarray
             "translations follow from the rotations"
         )
     frames = checks.finite("`start`", checks.scalar_array("start", start))
+    frames = frames.astype(np.result_type(frames, np.float64), copy=False)
     if frames.dtype.kind == "c" and connection.transports.dtype.kind != "c":
         raise TypeError("`start` must be real because the connection is real, got complex numbers")
     if frames.shape not in ((n, d, d), (n * d, d)):

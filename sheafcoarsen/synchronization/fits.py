@@ -257,5 +257,7 @@ def truncated_fit(
         whole = connection if refine else turned
         squares = np.array([squared_residuals(whole, poses) for _, poses in fits])
         costs = np.where(trusted, squares, np.minimum(squares, c2)).sum(axis=1)
+        m = len(connection.edges)
+        costs += [costs_of(whole, poses)[1][m:].sum() for _, poses in fits]  # of sightings
         weights, poses = fits[int(costs.argmin())]
     return ragged.read_only(weights), poses

@@ -57,6 +57,7 @@ class PoseSheaf:
         (tail, head), residual = np.zeros((2, m, k, k)), np.zeros((m, k))
         turns = np.tile(np.eye(3), (m, 1, 1))
         turns[:, :d, :d] = edge_turns(connection, rotations)
+        turns[connection.weights == 0] = np.eye(3)  # these edges may contain reflections
         quaternions = np.zeros((m, 4))
         if m:  # scipy before 1.16 refuses an empty array
             quaternions = Rotation.from_matrix(turns).as_quat()

@@ -591,6 +591,12 @@ sc.PoseGraph(edges=EDGES, rotations=[QUARTER] * 3, translations=np.eye(3, 2), ka
     kappa=[1.0] -> `kappa` must have shape (3,), or be None, got shape (1,)
     kappa=[1, 0, 1] -> `kappa[1]` must be positive, got 0
     tau=[1, 1, -2.0] -> `tau[2]` must be positive, got -2
+    kappa=1e-310 -> the largest entry of `sqrt(kappa)` is 1e-155, outside 1.5e-150 .. 1.3e+150,
+        where squares in float64 are safe: use other units
+    translations=np.full((3, 2), 1e155) -> the largest entry of `translations` is 1e+155
+    tau=1e200, translations=np.full((3, 2), 1e100)
+        -> the largest entry of `sqrt(tau) times translations` is 1e+200
+    edges=[[0, 1], [1, 2], [0, 2**33]], n_vertices=None -> `edges` requires 8589934593 vertices
     n_vertices=2 | n_vertices=-1 -> `n_vertices` must be at least 4
     n_vertices=10**400 -> `n_vertices` requires 1e+400 vertices
     n_vertices=3.5 | n_vertices=True | n_vertices=np.array([3])
@@ -614,8 +620,11 @@ sc.Sightings(edges=[[0, 0], [1, 0]], points=np.eye(2), tau=[1.0, 2.0])
         -> `places` must have shape (3, 2), got shape (2, 2)
     edges=[[0, 2], [1, 0]], labels=("tree", "lamp")
         -> `labels` must hold a name for each of 3 landmarks, got 2
+    edges=[[0, 2**33], [1, 0]] -> `edges` requires 8589934593 vertices
 sc.synchronize(F=POSES, method="anchored", refine=True, seed=0)
 sc.write_g2o(path="w.g2o", G=POSES, S=sc.synchronize(POSES))
+    G=dataclasses.replace(POSES, sightings=sc.Sightings([[0, 0]], [[1.0, 2.0]], 1.0))
+        -> `S` must have the landmarks of `G`, 1 in all, got 0
 ELIMINATION.refresh(sheaf=F)
 sc.eliminate(sheaf=F, keep=[0, 3], max_neighbors=2)
     keep=[4] -> `keep[0]` = 4 is out of range for 4 vertices
@@ -674,6 +683,8 @@ CellularSheaf.random(PATH, 1, 1, seed=-1) -> `seed` must be at least 0, got -1
 gallery.bundle(PATH, 1, seed=-1) -> `seed` must be at least 0, got -1
 # ragged nested lists
 sc.coarsen(F, P, RAGGED) -> `rank` must hold one integer per cluster:
+CellularSheaf.random(ADJACENCY, [1] * 5, 1) -> `vertex_dims` must
+CellularSheaf.signed(ADJACENCY, weight="foo") -> no edge of the graph has, and there is no 'foo'
 CellularSheaf.random(PATH, RAGGED, 1) -> `vertex_dims` must be a rectangular array
 CellularSheaf.random(PATH, 1, RAGGED) -> `edge_dims` must be a rectangular array
 CellularSheaf(RAGGED, X, X) -> `edges` must be a rectangular array of integers

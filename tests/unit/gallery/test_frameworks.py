@@ -47,6 +47,11 @@ def test_bar_directions_are_accurate_at_every_scale(scale):
     assert_residual(F.head_map(0) - np.sqrt([[0.5, 0.5]]), F.head_map(0), n=2)
 
 
+def test_a_distant_point_does_not_change_the_direction_of_a_short_bar():
+    F = gallery.bar_framework([[0, 1]], [[0.0, 0.0], [3e-20, 4e-20], [1e304, 0.0]])
+    assert_residual(F.tail_map(0) - [[0.6, 0.8]], F.tail_map(0), n=2)
+
+
 def test_bars_far_from_the_origin_have_accurate_directions():
     eps = np.finfo(float).eps
     F = gallery.bar_framework([[0, 1]], [[1.0, 1.0], [1.0 + 4 * eps, 1.0 + 3 * eps]])

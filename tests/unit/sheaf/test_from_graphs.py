@@ -143,6 +143,12 @@ def test_values_keep_single_precision():
     for edges, dtype in (([[0, 1]], np.complex64), (NO_EDGES, np.float32)):
         transports = np.tile(QUARTER_TURN.astype(dtype), (len(edges), 1, 1))
         assert CellularSheaf.connection(edges, transports).dtype == dtype
+    two = np.array([2], np.float32)
+    F = CellularSheaf.connection([[0, 1]], [np.eye(2)], weight=two)
+    np.testing.assert_array_equal(F.tail_map(0), np.sqrt(2.0) * np.eye(2))
+    A = scipy.sparse.coo_array((np.append(-two, -two), ([0, 1], [1, 0])), shape=(2, 2))
+    F = CellularSheaf.signed(A)
+    assert (F.dtype, F.head_data.tolist()) == (np.float32, [-np.sqrt(two[0])])
 
 
 def test_networkx_graphs_keep_order_orientation_and_names():

@@ -103,6 +103,13 @@ def test_normalized_laplacians_give_sheaves(d):
     assert (G.edges[:, 0] < G.edges[:, 1]).all()
 
 
+def test_light_edges_between_parts_do_not_prevent_a_sheaf():
+    """They make a second eigenvalue of the normalized Laplacian that is far below sqrt(eps)."""
+    weights = [1.0, 2.0, 1e-9, 3.0, 1.0]
+    F = sc.CellularSheaf.constant([[i, i + 1] for i in range(5)], weight=weights)
+    assert_comes_back(sc.laplacian(sc.normalize(F)), 1)
+
+
 def test_one_edge_with_differently_scaled_ends():
     F = assert_comes_back([[4, -2], [-2, 1]], 1)
     np.testing.assert_allclose(np.abs([F.tail_data[0], F.head_data[0]]), [2, 1], rtol=1e-7)

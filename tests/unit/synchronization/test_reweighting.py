@@ -251,3 +251,33 @@ def test_a_pose_measured_only_by_outliers_is_placed_by_one_of_them(dim):
     assert np.isfinite(S.cochain()).all()
     assert S.weights[:15].min() == 1
     assert sorted(S.weights[15:]) == [0, 1]
+
+
+def test_sightings_count_where_the_fit_of_lower_cost_is_chosen():
+    """Two fits with different edges discarded; the other one's sightings cost 150 more."""
+    n, rng = 12, np.random.default_rng(113)
+    R, t = plane(np.cumsum(rng.normal(0, 0.6, n))), 3 * np.cumsum(rng.normal(0, 1, (n, 2)), axis=0)
+    chords = [rng.choice(n, 2, replace=False) for _ in range(8)]
+    edges = np.array([*((i, i + 1) for i in range(n - 1)), *chords])
+    turns, steps = [], []
+    for e, (i, j) in enumerate(edges):
+        wrong = e >= n - 1 and rng.random() < 0.5
+        angle = rng.normal(0, 0.05) + (rng.uniform(-1, 1) if wrong else 0)
+        turns.append(R[i].T @ R[j] @ plane(angle))
+        step = R[i].T @ (t[j] - t[i]) + rng.normal(0, 0.1, 2)
+        steps.append(step + (rng.normal(0, 2, 2) if wrong else 0))
+    G, marks = sc.PoseGraph(edges, turns, steps, kappa=400.0, tau=100.0), rng.normal(0, 8, (5, 2))
+    seen = np.array([(i, k) for i in range(n) for k in range(5) if rng.random() < 0.5])
+    G = sighted(G, (R, t), marks, seen, noise=0.1, tau=np.full(len(seen), 100.0))
+
+    def truncated_cost(R, t, marks):
+        (i, j), (a, k), c2 = edges.T, seen.T, chi2.ppf(0.999, 3)
+        moves = t[j] - t[i] - np.einsum("eij,ej->ei", R[i], steps)
+        squares = 400 * np.square(R[j] - R[i] @ turns).sum(axis=(1, 2))
+        squares += 100 * np.square(moves).sum(axis=1)
+        missed = marks[k] - t[a] - np.einsum("eij,ej->ei", R[a], G.sightings.points)
+        return np.minimum(squares, c2).sum() + 100 * np.square(missed).sum()
+
+    S = sc.synchronize(G, robust="tls", refine=False)
+    cost = truncated_cost(S.rotations, S.translations, np.nan_to_num(S.landmarks))
+    assert cost < 1.5 * truncated_cost(R, t, marks)

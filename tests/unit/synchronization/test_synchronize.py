@@ -104,6 +104,21 @@ def test_given_start_replaces_the_modes(dim):
     assert abs(T.rotations - sc.synchronize(G, "spectral").rotations).max() < 1e-5
 
 
+def test_a_start_in_single_precision_gives_rotations_in_double_precision(dim):
+    G, (R, _) = pose_graph(dim, ring_with_chords(12, 8), noise=0.1)
+    S = sc.synchronize(G.sheaf, start=R.astype(np.float32))
+    assert_residual(S.rotations @ S.rotations.swapaxes(1, 2) - np.eye(dim), S.rotations, n=dim)
+
+
+@pytest.mark.parametrize("refine", [False, True])
+def test_an_edge_of_weight_zero_may_join_a_reflected_frame(refine):
+    transports = [np.eye(2), np.diag([1.0, -1.0]), np.eye(2)]
+    F = sc.CellularSheaf.connection([[0, 1], [2, 3], [0, 3]], transports, weight=[1.0, 1.0, 0.0])
+    S = sc.synchronize(F, refine=refine)
+    assert S.cost < 1e-28
+    assert S.certify().is_optimal
+
+
 @pytest.mark.parametrize("n_landmarks", [1, 2, 3, 4])
 def test_undetermined_poses_are_warned_about(dim, n_landmarks):
     """Of two chains that saw the same landmarks: one leaves all rotations about it free."""
