@@ -144,7 +144,7 @@ class Gap(Rule):
         candidate = position < np.minimum(self.max_rank, ranks - 1)[cluster]
         jump, widest = np.diff(spectra.scores, append=0.0), np.full(len(ranks), -1.0)
         np.maximum.at(widest, cluster[candidate], jump[candidate])
-        best = np.flatnonzero(candidate & (jump == widest[cluster]))[::-1]
+        best = np.flatnonzero(candidate & (jump >= widest[cluster] - spectra.ties))[::-1]
         ranks[cluster[best]] = position[best] + 1  # the first of equal gaps is written last
         return ranks
 

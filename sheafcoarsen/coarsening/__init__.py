@@ -47,7 +47,13 @@ from sheafcoarsen.coarsening._energy_ledger import (
     isometry_errors,
     ledger_over,
 )
-from sheafcoarsen.coarsening.realization import SERIAL_BELOW, check_pattern, coarse_labels, realize
+from sheafcoarsen.coarsening.realization import (
+    SERIAL_BELOW,
+    check_pattern,
+    coarse_labels,
+    realize,
+    rounding_noise,
+)
 
 __all__ = [
     "SERIAL_BELOW",
@@ -67,4 +73,5 @@ __all__ = [
     "realize",
     "realized",
     "refresh_coarsening",
+    "rounding_noise",
 ]

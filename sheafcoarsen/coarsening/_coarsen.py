@@ -10,7 +10,13 @@ import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._support import ReadOnly, checks, linalg, ragged, tables
-from sheafcoarsen.coarsening.realization import factored_loops, loop_rows, realize, spectral_loops
+from sheafcoarsen.coarsening.realization import (
+    factored_loops,
+    loop_rows,
+    realize,
+    rounding_noise,
+    spectral_loops,
+)
 from sheafcoarsen.coarsening.views import Views
 from sheafcoarsen.modes import (
     Internal,
@@ -390,14 +396,14 @@ def realized(
     elif loops:
         factors = factored_loops(R, least)
     pattern = None if like is None else like.sheaf
-    # n eps, the error of orthonormal modes; clearing such rows changes R* L R by rounding errors
-    noise = linalg.eps_of(np.result_type(R.sheaf.dtype, R.dtype)) * R.clusters.dims
+    noise = rounding_noise(R.clusters.dims, R.sheaf.dtype)
     if modes is None:  # a user's columns may have any norm, and noise scales with it
         largest = np.zeros(int(R.offsets[-1]))
         np.maximum.at(largest, R.indices, np.abs(R.data))
         shortest = np.where(R.ranks > 0, np.inf, 0.0)
         np.minimum.at(shortest, np.repeat(np.arange(len(R.ranks)), R.ranks), largest)
-        noise = noise * shortest
+        eps = linalg.eps_of(np.result_type(R.sheaf.dtype, R.dtype))
+        noise = eps * R.clusters.dims * shortest
     coarse = realize(R, factors, compress=compress, like=pattern, noise=noise)
     if compress:
         rows = None

@@ -7,7 +7,7 @@ import numpy as np
 
 from sheafcoarsen._kernels import coarsening as kernels
 from sheafcoarsen._kernels.dense import workspace
-from sheafcoarsen._support import linalg, ragged, threads
+from sheafcoarsen._support import EPS, linalg, ragged, threads
 from sheafcoarsen.modes import LocalModes, Prolongation
 from sheafcoarsen.operators import loop_norms
 from sheafcoarsen.sheaf import (
@@ -98,6 +98,15 @@ def coarse_labels(
         return None
     groups = np.split(members, member_ptr[1:])[:-1]
     return tuple(tuple(fine[v] for v in group.tolist()) for group in groups)
+
+
+def rounding_noise(dims: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return the relative error of coarse rows for modes of clusters of given dimensions.
+
+    Modes are computed in double precision and rounded to ``dtype``. Clearing rows of this size
+    changes R* L R by rounding errors only.
+    """
+    return 10 * EPS * dims + 4 * linalg.eps_of(dtype)
 
 
 def write_crossing_maps(

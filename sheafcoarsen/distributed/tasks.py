@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from sheafcoarsen._kernels import distributed as kernels
-from sheafcoarsen._support import linalg, ragged, threads
-from sheafcoarsen.coarsening import realize, realized
+from sheafcoarsen._support import ragged, threads
+from sheafcoarsen.coarsening import realize, realized, rounding_noise
 from sheafcoarsen.distributed._open_store import ENDS, SheafStore
 from sheafcoarsen.distributed._write_store import write_basis, write_part
 from sheafcoarsen.distributed.location import (
@@ -262,6 +262,6 @@ def border_task(job: Job, s: int, shards: list[Record]) -> Record:
     data = [(job.work / f"halo/{shard['name']}-{s}").record()["R"] for shard in shards]
     R = prolongation(sheaf, P, here, np.concatenate(data))
     # use the dimensions of whole clusters, of which a border holds only some vertices
-    noise = linalg.eps_of(sheaf.dtype) * told["cluster_dims"]
+    noise = rounding_noise(told["cluster_dims"], sheaf.dtype)
     coarse = realize(R, None, compress=job.compress, noise=noise)
     return write_coarse(job, fresh_name(f"border-{s:06d}"), clusters, coarse)

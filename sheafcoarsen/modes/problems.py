@@ -308,9 +308,6 @@ class LocalProblems:
         positive = np.where(zeros < ranks, first, out.following)
         doubtful = (zeros > 0) & (out.norms > 1e2 * positive) & ~large
         resolved = positive > levels  # else a multiple eigenvalue 0, whose cut is tied
-        # 1e3 is the ratio of paths of 50 vertices and grids of 35 x 35, whose errors are spread
-        # evenly; with weights over 3 decades a single stalk has all of the error
-        even = resolved & (out.norms > 1e3 * positive)
         if not doubtful.any():
             return
         labels, edges = self.partition.labels, self.work.edges
@@ -318,7 +315,7 @@ class LocalProblems:
         c = self.operator.index(F, clusters_of(F, self.partition))
         part = LocalProblems(F, self.partition, c, self.operator, self.progress)
         part.eps = self.eps
-        which = doubtful & (part.balanced[1].uneven | even)
+        which = doubtful & (part.balanced[1].uneven | resolved)
         rows = part.run_stacks(
             "local kernels", which, kernels.kernel_modes, kernel_workspace, (zeros, out)
         )

@@ -124,3 +124,11 @@ def test_budget_warns_once_if_it_discards_local_sections(rule, lost, scale):
         message = f"discards modes of eigenvalue 0 in {lost} of 3 clusters"
         assert message in str(found.message)
         assert found.filename == __file__ or "level 0: " in str(found.message)
+
+
+@pytest.mark.parametrize("size", [1.0, 0.3, 7.0])
+def test_the_first_of_gaps_that_are_equal_up_to_rounding_is_taken_at_any_scale(size):
+    """The spectrum of a cube is 0, 2 (3 times), 4 (3 times), 6, with three gaps of 2."""
+    F = sc.CellularSheaf.constant(nx.hypercube_graph(3), weight=np.full(12, size**2))
+    P = sc.Partition(np.zeros(8, int))
+    assert sc.local_modes(F, P, sc.ranks.gap(7)).ranks.tolist() == [1]

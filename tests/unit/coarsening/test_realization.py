@@ -1,5 +1,7 @@
 """The coarse sheaf: order of edges, compressed edge stalks, rows at rounding level."""
 
+import itertools
+
 import networkx as nx
 import numpy as np
 import pytest
@@ -282,3 +284,47 @@ def test_sections_within_clusters_are_found_for_any_rank(rank, dtype):
         C = sc.coarsen(F, sc.select(F, 5), rank)
         h0, kernel, dense = sections_of(C)
         assert h0 == kernel == dense, seed
+
+
+@pytest.mark.parametrize(
+    ("rank", "seeds"), [(2, (10, 34, 56)), (sc.ranks.kernel(), (13, 92))], ids=str
+)
+def test_a_section_within_one_cluster_is_kept(rank, seeds):
+    """It vanishes at the ends of crossing edges; so must its column of the coarse coboundary."""
+    n, d, labels = 12, 3, np.arange(12) // 4
+    for seed in seeds:
+        rng = np.random.default_rng(seed)
+        x = rng.standard_normal((n, d)) * (labels == 0)[:, None]
+        edges, maps = [], []
+        for u, v in itertools.combinations(range(n), 2):
+            if rng.random() < (0.8 if labels[u] == labels[v] else 0.25):
+                A, B = rng.standard_normal((2, 3, d))
+                missed, size = A @ x[u] - B @ x[v], x[u] @ x[u] + x[v] @ x[v]
+                share = np.divide(missed, size, where=size > 0, out=np.zeros(3))
+                edges.append((u, v))
+                maps.append((A - np.outer(share, x[u]), B + np.outer(share, x[v])))
+        F = CellularSheaf(edges, *zip(*maps, strict=True), np.full(n, d))
+        C = sc.coarsen(F, Partition(labels), rank)
+        assert sc.global_sections(C.sheaf).h0 == sc.global_sections(F).h0 > 0, seed
+
+
+def test_small_entries_of_modes_in_single_precision_are_kept():
+    """The section is 1e-5 at a vertex; the maps of its edges are 1e5 times as large there."""
+    x, edges = np.ones(80), np.stack([np.arange(80), (np.arange(80) + 1) % 80], axis=1)
+    x[0] = 1e-5
+    maps = (1 / x[edges] * x[edges].min(axis=1, keepdims=True)).astype(np.float32)
+    F = CellularSheaf(edges, *maps.T.reshape(2, 80, 1, 1))
+    C = sc.coarsen(F, Partition(np.arange(80) // 40), sc.ranks.kernel())
+    assert sc.global_sections(C.sheaf).h0 == sc.global_sections(F).h0 == 1
+
+
+def test_loops_of_large_clusters_in_single_precision_are_kept():
+    """The third eigenvalue of half the path is 4e-7 = (2 pi / 10^4)^2."""
+    n = 20_000
+    weight = np.ones(n - 1, np.float32)
+    F = CellularSheaf.constant(np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), weight=weight)
+    with pytest.warns(sc.TiedModesWarning):
+        C = sc.coarsen(F, Partition(np.arange(n) // (n // 2)), 3)
+    values = np.linalg.eigvalsh(sc.laplacian(C.sheaf).toarray().astype(float))
+    assert 0 < values[1] < 1e-6
+    assert sc.global_sections(C.sheaf).h0 == 1
