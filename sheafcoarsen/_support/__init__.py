@@ -28,13 +28,25 @@ by name. The modules:
     Points in space, and faces between them with areas and normals.
 ``threads``
     Parallel loops over ranges, with an optional progress bar; a limit of one BLAS thread.
+``warned``
+    Warnings at the caller's line, which other functions of the package can collect.
 ``files``, ``labels``, ``tables``
     Atomic replacement of files; lookup of vertex labels, and their encoding as JSON; tables as
     text and HTML.
 """
 
 from sheafcoarsen._kernels.dense import EPS
-from sheafcoarsen._support import checks, files, labels, linalg, ragged, surfaces, tables, threads
+from sheafcoarsen._support import (
+    checks,
+    files,
+    labels,
+    linalg,
+    ragged,
+    surfaces,
+    tables,
+    threads,
+    warned,
+)
 from sheafcoarsen._support.checks import CochainLike, PathLike, Seed
 from sheafcoarsen._support.labels import Vertices
 from sheafcoarsen._support.ragged import ReadOnly
@@ -54,4 +66,5 @@ __all__ = [
     "surfaces",
     "tables",
     "threads",
+    "warned",
 ]

@@ -60,7 +60,7 @@ def _make(args: argparse.Namespace, times: dict[str, float]) -> sc.Coarsening:
     with stage(times, "local modes"):
         # compute modes here: `coarsen` would warn about ties, whose number is printed instead
         modes = compute_modes(sheaf, P, args.rank, operator, **shown)
-    warn_if_sections_lost(modes._discards_zero.sum(), len(modes.ranks), args.rank, stacklevel=2)
+    warn_if_sections_lost(modes._discards_zero.sum(), len(modes.ranks), args.rank)
     with stage(times, "coarse maps"):
         return sc.coarsen(sheaf, P, modes)
 

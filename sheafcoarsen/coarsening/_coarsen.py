@@ -169,7 +169,7 @@ class Coarsening(Views, ReadOnly):
         check_topology(self.fine, check_sheaf(sheaf), "coarsen")
         result = refresh_coarsening(self, sheaf)
         if result.modes is not None:
-            warn_if_tied(result.modes.tied, result.modes._discards_zero, stacklevel=3)
+            warn_if_tied(result.modes.tied, result.modes._discards_zero)
         return result
 
     def __repr__(self) -> str:
@@ -342,15 +342,15 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     elif isinstance(rank, LocalModes):
         modes = matching_modes(rank, sheaf, P, operator)
         if modes.holds_sections:
-            warn_if_empty(sheaf.dim_c0, modes.ranks, modes.next_eigenvalues, stacklevel=3)
+            warn_if_empty(sheaf.dim_c0, modes.ranks, modes.next_eigenvalues)
         R = modes.R
     else:
         modes = compute_modes(sheaf, P, rank, operator, progress=progress)
         zero = modes._discards_zero
-        warn_if_tied(modes.tied, zero, stacklevel=3)
-        warn_if_sections_lost(zero.sum(), len(modes.ranks), rank, stacklevel=3)
+        warn_if_tied(modes.tied, zero)
+        warn_if_sections_lost(zero.sum(), len(modes.ranks), rank)
         if isinstance(rank, Rule) and rank.needs_kernels:
-            warn_if_empty(sheaf.dim_c0, modes.ranks, modes.next_eigenvalues, stacklevel=3)
+            warn_if_empty(sheaf.dim_c0, modes.ranks, modes.next_eigenvalues)
         R = modes.R
     return realized(R, P, modes, loops=loops, compress=compress)
 

@@ -128,13 +128,12 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
         return C
     engine = Engine(client, asked.run)
     C = made_once(place, asked, lambda root: Run(asked, root, engine, progress).done())
-    stacklevel = 3
     tied = C.spectral("tied", np.int8) if C.report.get("tied") else np.zeros(0, np.int8)
     lost = int(C.report.get("discards_zero", 0))
-    warn_if_tied(tied, lost > (C.ranks == 0).sum(), stacklevel)
-    warn_if_sections_lost(lost, len(C.ranks), asked.rule, stacklevel)
+    warn_if_tied(tied, lost > (C.ranks == 0).sum())
+    warn_if_sections_lost(lost, len(C.ranks), asked.rule)
     if asked.rule.needs_kernels:
-        warn_if_empty(src.dim_c0, C.ranks, C.spectral("next_eigenvalues"), stacklevel)
+        warn_if_empty(src.dim_c0, C.ranks, C.spectral("next_eigenvalues"))
     return C
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import itertools
 import re
-import warnings
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from sheafcoarsen._support import CochainLike, checks, tables
+from sheafcoarsen._support import CochainLike, checks, tables, warned
 from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, place_beside
 from sheafcoarsen.distributed._estimate import checked, checked_operator, loaded
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
@@ -23,7 +22,6 @@ from sheafcoarsen.distributed._write_store import PART_BYTES, mark, new_group
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
 from sheafcoarsen.distributed.plan import without_maps
 from sheafcoarsen.distributed.schema import Root, header_of
-from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.hierarchy import Hierarchy, LevelPlan, RankPerLevel, further_levels
 from sheafcoarsen.modes import LocalOperatorLike
 from sheafcoarsen.partition import Method, Partition
@@ -300,9 +298,7 @@ def open_levels(url: object, *, source: object = None, **storage_options: Any) -
 @contextmanager
 def warnings_at_the_caller() -> Iterator[None]:
     """Reissue warnings about levels at the line that called `coarsen_levels`."""
-    with warnings.catch_warnings(record=True) as said:
-        for kind in (TiedModesWarning, SingularProblemWarning):
-            warnings.simplefilter("always", kind)
+    with warned.collected() as said:
         yield
     for warning in said:
-        warnings.warn(warning.message, stacklevel=4)
+        warned.warn(str(warning), type(warning))

@@ -10,12 +10,12 @@ tail map and then the head map.
 """
 
 import itertools
-import warnings
 from typing import Any
 
 import numpy as np
 
 from sheafcoarsen._kernels import distributed as kernels
+from sheafcoarsen._support import warned
 from sheafcoarsen.distributed._open_store import SheafStore
 from sheafcoarsen.distributed.location import Place
 from sheafcoarsen.operators import index_dtype
@@ -85,8 +85,7 @@ class Plan:
             mean = max(1.0, float(self.weights.mean()))
             sizes = np.maximum(1, np.rint(100 * self.weights / mean)).astype(np.int64)
             graph = without_maps(pairs, sizes, np.dtype(float))
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the user did not call `select`
+            with warned.collected():  # the user did not call `select`
                 shard_of[:-1] = select(graph, self.n_shards).labels
         shard_of[-1] = self.n_shards
         return shard_of

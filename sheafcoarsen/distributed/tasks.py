@@ -8,7 +8,6 @@ same time. A shard is a sheaf, and is processed like a sheaf in memory.
 import functools
 import itertools
 import time
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from sheafcoarsen._kernels import distributed as kernels
-from sheafcoarsen._support import ragged, threads
+from sheafcoarsen._support import ragged, threads, warned
 from sheafcoarsen.coarsening import realize, realized, rounding_noise
 from sheafcoarsen.distributed._open_store import ENDS, SheafStore
 from sheafcoarsen.distributed._write_store import write_basis, write_part
@@ -85,8 +84,8 @@ def once(work: Task) -> Task:
         found = done is not None and done["run"] == job.run
         if done is None or not found:
             start = time.perf_counter()
-            with threads.thread_limit(job.threads), warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # the driver warns about the full result
+            # the driver warns about the full result
+            with threads.thread_limit(job.threads), warned.collected():
                 try:
                     done = work(job, i, *inputs)
                 except np.linalg.LinAlgError as error:

@@ -328,15 +328,15 @@ def further_levels(
         where = f"level {number}: "
         seeks_sections = isinstance(ranks, Rule) and ranks.needs_kernels
         if seeks_sections and (i == 0 or plan.given):
-            warn_if_empty(above.dim_c0, modes.ranks, modes.next_eigenvalues, 4, where)
+            warn_if_empty(above.dim_c0, modes.ranks, modes.next_eigenvalues, where)
         if plan.given is None and not modes.ranks.any():
             why = f"level {number} would keep no mode of any cluster"
             return timed_hierarchy(H.fine, levels, why, seconds)
         with at_level(number):
             C = realized(modes.R, P, modes, loops=loops, compress=compress)
         zero = modes._discards_zero
-        warn_if_tied(modes.tied, zero, 4, where)
-        warn_if_sections_lost(zero.sum(), len(modes.ranks), ranks, 4, where)
+        warn_if_tied(modes.tied, zero, where)
+        warn_if_sections_lost(zero.sum(), len(modes.ranks), ranks, where)
         levels.append(C)
         seconds.append(time.perf_counter() - start)
         if thin is not None and growth_of(C):

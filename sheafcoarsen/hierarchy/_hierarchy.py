@@ -387,7 +387,7 @@ class Hierarchy:
                 with at_level(i):
                     C = refresh_coarsening(old, above, new_loops=new_loops, found=found)
                 if C.modes is not None:
-                    warn_if_tied(C.modes.tied, C.modes._discards_zero, 3, f"level {i}: ")
+                    warn_if_tied(C.modes.tied, C.modes._discards_zero, f"level {i}: ")
                 levels.append(C)
             seconds.append(time.perf_counter() - start)
         return timed_hierarchy(sheaf, levels, self.stopped_because, seconds)

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support import CochainLike, checks
-from sheafcoarsen.operators import laplacian_operator, normalized
+from sheafcoarsen.operators import laplacian_operator, normalize
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 
@@ -107,7 +107,7 @@ def diffusion_step(
         raise TypeError(
             f"`activation` must be a function of arrays, such as numpy.tanh, got {activation!r}"
         )
-    Delta = laplacian_operator(normalized(sheaf, stacklevel=3))
+    Delta = laplacian_operator(normalize(sheaf))
     with np.errstate(over="ignore", invalid="ignore"):
         Y = Delta @ ((W1 @ X.reshape(n, d, f)).reshape(n * d, f) @ W2)
     checks.finite("Delta (I (x) W1) X W2", Y, ": rescale the weights or X")

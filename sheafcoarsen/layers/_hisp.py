@@ -197,7 +197,7 @@ class Pooling(ReadOnly):
         lifted, node_major = _lifted(sheaf, X)
         C = refresh_coarsening(self.coarsening, sheaf, new_loops=new_loops)
         if C.modes is not None:
-            warn_if_tied(C.modes.tied, C.modes._discards_zero, stacklevel=3, **_TIED)
+            warn_if_tied(C.modes.tied, C.modes._discards_zero, **_TIED)
         return Pooling(
             C, ragged.read_only(C.pool(lifted)), self.adjacency, self.n_modes, node_major
         )
@@ -356,7 +356,7 @@ class HiSP:
             if matrix is None:  # not the sheaf itself, whose modes "spectral" would take
                 graph = CellularSheaf.constant(sheaf.edges, n_vertices=sheaf.n_vertices)
             links, labels = find_clusters(graph, self.n_clusters, self.method, seed=self.seed)
-            warn_if_starved(links, labels, stacklevel=3)
+            warn_if_starved(links, labels)
             partition = Partition(labels)
         else:
             check_partition(sheaf, partition, "partition")
@@ -368,7 +368,7 @@ class HiSP:
             )
         operator = local_operator_of(self.local_operator)
         modes = compute_modes(sheaf, partition, self.n_modes, operator)
-        warn_if_tied(modes.tied, modes._discards_zero, stacklevel=3, **_TIED)
+        warn_if_tied(modes.tied, modes._discards_zero, **_TIED)
         C = coarsen(sheaf, partition, modes)
         A_c = _connect(edges, weights, partition, keep_loops=self.self_loops == "keep")
         return Pooling(C, ragged.read_only(C.pool(lifted)), A_c, self.n_modes, node_major)
@@ -416,6 +416,7 @@ def _adjacency_matrix(sheaf: CellularSheaf, adjacency: Any) -> scipy.sparse.csr_
     n = sheaf.n_vertices
     if adjacency.shape != (n, n):
         raise ValueError(f"`adjacency` must have shape (N, N) = ({n}, {n}), got {adjacency.shape}")
+    adjacency = adjacency.astype(adjacency.dtype.newbyteorder("="), copy=False)
     if scipy.sparse.issparse(adjacency):
         adjacency = checks.csr_matrix("adjacency", adjacency)
     if adjacency.dtype.kind in "biu":
@@ -444,8 +445,10 @@ def _connect(
     else:
         ends, weights = ends[~internal], weights[~internal]
     # the conversion to csr sums duplicates
-    upper = scipy.sparse.csr_array((weights, (ends[:, 0], ends[:, 1])), shape=(K, K))
-    A_c = scipy.sparse.csr_array(upper + scipy.sparse.triu(upper, 1).T)
+    doubles = weights.astype(np.float64)  # sums in single precision would lose digits
+    upper = scipy.sparse.csr_array((doubles, (ends[:, 0], ends[:, 1])), shape=(K, K))
+    with np.errstate(over="ignore"):
+        A_c = scipy.sparse.csr_array(upper + scipy.sparse.triu(upper, 1).T).astype(weights.dtype)
     A_c.sort_indices()
     if not np.isfinite(A_c.data).all():
         raise ValueError(f"sums of `adjacency` exceed the range of {A_c.dtype}: rescale it")

@@ -94,8 +94,8 @@ def local_modes(
     operator = local_operator_of(local_operator, rings, target)
     modes = compute_modes(sheaf, P, rank, operator, progress=checks.flag("progress", progress))
     zero = modes._discards_zero
-    warn_if_tied(modes.tied, zero, stacklevel=3)
-    warn_if_sections_lost(zero.sum(), len(modes.ranks), rank, stacklevel=3)
+    warn_if_tied(modes.tied, zero)
+    warn_if_sections_lost(zero.sum(), len(modes.ranks), rank)
     return modes
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -10,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import ReadOnly, checks, linalg, ragged, tables
+from sheafcoarsen._support import ReadOnly, checks, linalg, ragged, tables, warned
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.modes.local_operators import LocalOperator, Oversampled, local_operator_of
 from sheafcoarsen.modes.prolongation import Prolongation, frozen
@@ -257,7 +256,6 @@ class LocalModes(ReadOnly):
 def warn_if_tied(
     tied: np.ndarray,
     zero: np.ndarray | bool,
-    stacklevel: int,
     where: str = "",
     name: str = "`tied` of the modes",
     advice: str = "coarsen with a rule such as ranks.fixed(r).whole_multiplets() to keep them all",
@@ -273,46 +271,41 @@ def warn_if_tied(
         lost = "and global sections may be lost, because the eigenvalue is 0"
         where_zero = f"; they are 0 in cluster {b}"
     if (a := checks.first_true(tied)) is not None:
-        warnings.warn(
+        warned.warn(
             f"{where}the cut splits a multiple eigenvalue in the clusters where {name} is True, "
             f"first in cluster {a} (eigenvalues on both sides are equal up to sqrt(eps) times the "
             f"norm of the local operator, which is large around hubs{where_zero}). The coarse "
             f"space is not "
             f"unique there, {lost}: {advice}",
             TiedModesWarning,
-            stacklevel=stacklevel,
         )
 
 
 def warn_if_empty(
-    dim: int, ranks: np.ndarray, next_eigenvalues: np.ndarray, stacklevel: int, where: str = ""
+    dim: int, ranks: np.ndarray, next_eigenvalues: np.ndarray, where: str = ""
 ) -> None:
     """Warn if no local operator of a sheaf with dim C^0 = ``dim`` has a kernel."""
     if dim and not ranks.any():
         lowest = next_eigenvalues[np.isfinite(next_eigenvalues)]
         low, high = lowest.min(), lowest.max()
-        warnings.warn(
+        warned.warn(
             f"{where}no local operator has eigenvalue 0, so `ranks.kernel()` retains none of {dim} "
             f"dimensions and the coarse sheaf has dimension 0. The lowest eigenvalues of the "
             f"clusters are {low:.3g} to {high:.3g}: use ranks.below({high:.3g}) to retain modes up "
             f"to this eigenvalue, or ranks.fixed(r) to retain the r lowest modes of every cluster "
             f"(local sections are the kernels of internal operators, not of principal ones)",
             SingularProblemWarning,
-            stacklevel=stacklevel,
         )
 
 
-def warn_if_sections_lost(
-    lost: int, n_clusters: int, rank: Any, stacklevel: int, where: str = ""
-) -> None:
+def warn_if_sections_lost(lost: int, n_clusters: int, rank: Any, where: str = "") -> None:
     """Warn if a budget discards modes of eigenvalue zero in ``lost`` clusters."""
     rule = rank.rule if isinstance(rank, WholeMultiplets) else rank
     if isinstance(rule, Budget) and lost:
-        warnings.warn(
+        warned.warn(
             f"{where}`ranks.budget({rule.total})` discards modes of eigenvalue 0 in {lost} of "
             f"{n_clusters} clusters, so that the coarse sheaf may lose global sections: "
             f"increase `total` to at least the sum of the ranks of `ranks.kernel()`, which retains "
             f"all of these modes",
             SingularProblemWarning,
-            stacklevel=stacklevel,
         )

@@ -21,7 +21,6 @@ from sheafcoarsen.operators._normalize import (
     degree_factors,
     loop_norms,
     normalize,
-    normalized,
 )
 from sheafcoarsen.operators.factorization import (
     PER_OPERATION,
@@ -53,5 +52,4 @@ __all__ = [
     "laplacian_operator",
     "loop_norms",
     "normalize",
-    "normalized",
 ]

@@ -187,7 +187,7 @@ def energy(sheaf: CellularSheaf, x: CochainLike) -> float | np.ndarray:
     >>> sc.energy(sc.CellularSheaf.constant([[0, 1], [1, 2]]), [0.0, 1.0, 3.0])
     5.0
     """
-    total = edge_energy(sheaf, x).sum(axis=0)
+    total = edge_energy(sheaf, x).sum(axis=0, dtype=np.float64)
     return total if total.ndim else float(total)
 
 

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
 from sheafcoarsen._kernels import operators as kernels
-from sheafcoarsen._support import EPS, checks, linalg, ragged, threads
+from sheafcoarsen._support import EPS, checks, linalg, ragged, threads, warned
 from sheafcoarsen.exceptions import SingularDegreeWarning
 from sheafcoarsen.operators._laplacian import SERIAL_BELOW
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
@@ -53,13 +52,6 @@ def normalize(
     array([[ 1., -1.],
            [-1.,  1.]])
     """
-    return normalized(sheaf, singular, eps, stacklevel=3)
-
-
-def normalized(
-    sheaf: CellularSheaf, singular: Singular = "pinv", eps: float = 1e-8, *, stacklevel: int
-) -> CellularSheaf:
-    """Return the result of ``normalize``, with a given ``stacklevel`` of warnings."""
     check_sheaf(sheaf)
     checks.choice("singular", singular, get_args(Singular))
     if not 0 < checks.real_number("eps", eps) < np.inf:
@@ -96,13 +88,12 @@ def normalized(
     bad = np.concatenate([*singular_at, np.zeros(0, np.int64)])
     if bad.size and singular == "pinv":
         name = repr(sheaf.vertex_labels[bad.min()]) if sheaf.vertex_labels else bad.min()
-        warnings.warn(
+        warned.warn(
             f"the diagonal block of the Laplacian is singular at {bad.size} of {sheaf.n_vertices} "
             f"vertices, first at vertex {name}: the pseudo-inverse is used "
             f'(laplacian_operator of normalize(..., singular="regularize") or "augment" has a '
             f"shifted one; vertices without edges always count, and other blocks are inverted)",
             SingularDegreeWarning,
-            stacklevel=stacklevel,
         )
     return change_stalks(sheaf, roots)
 

@@ -133,7 +133,7 @@ def select(
     array([1, 1, 1, 1, 0, 0, 0, 0])
     """
     links, labels = find_clusters(F_or_graph, n_clusters, method, weights, seed, progress)
-    warn_if_starved(links, labels, stacklevel=3)
+    warn_if_starved(links, labels)
     return Partition(labels)
 
 

@@ -15,7 +15,7 @@ import scipy.sparse.linalg
 from scipy.cluster.vq import kmeans2
 
 from sheafcoarsen._kernels import partition as kernels
-from sheafcoarsen._support import EPS, checks, linalg, ragged, threads
+from sheafcoarsen._support import EPS, checks, linalg, ragged, threads, warned
 from sheafcoarsen.exceptions import SmallComponentsWarning
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.partition.links import (
@@ -380,7 +380,7 @@ def pack_small_components(
     return labels
 
 
-def warn_if_starved(links: Links, labels: np.ndarray, stacklevel: int) -> None:
+def warn_if_starved(links: Links, labels: np.ndarray) -> None:
     """Warn if small components leave too few clusters for a large one.
 
     There must be enough clusters for all components, so that none are joined, but not enough for
@@ -397,7 +397,7 @@ def warn_if_starved(links: Links, labels: np.ndarray, stacklevel: int) -> None:
     count = len(n_vertices)
     if len(weight) < count or clusters_needed(of_component, n_vertices, starved) <= len(weight):
         return
-    warnings.warn(
+    warned.warn(
         f"`n_clusters` = {len(weight)} leaves too few clusters for large components: one cluster "
         f"has {np.bincount(labels)[weight.argmax()]} of {len(labels)} vertices, because "
         f"{(of_component < mean).sum()} of {count} components are smaller than the mean cluster "
@@ -405,7 +405,6 @@ def warn_if_starved(links: Links, labels: np.ndarray, stacklevel: int) -> None:
         f"n_clusters={clusters_needed(of_component, n_vertices, TOO_HEAVY)} to balance the others, "
         f"or fewer than {count} to let small components share clusters",
         SmallComponentsWarning,
-        stacklevel=stacklevel,
     )
 
 

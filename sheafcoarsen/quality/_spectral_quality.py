@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -11,7 +10,7 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import ReadOnly, checks, linalg, ragged, tables, threads
+from sheafcoarsen._support import ReadOnly, checks, linalg, ragged, tables, threads, warned
 from sheafcoarsen.coarsening import Coarsening, check_coarsening, check_isometry, realized
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import coboundary, laplacian
@@ -248,12 +247,11 @@ def spectral_quality(
     cut = next((found for found in (pairs, coarse) if found.is_cut), None)
     if cut is not None:
         value = float(cut.sigma[cut.end - 1] * unit) ** 2
-        warnings.warn(
+        warned.warn(
             f"`k` = {k} splits the eigenvalue {value:.6g} of {'L' if cut is pairs else 'R* L R'}, "
             f"which has at least {WIDENED} more copies: {k} pairs are compared, and angles and "
             "similarity depend on the choice of eigenvectors",
             SingularProblemWarning,
-            stacklevel=2,
         )
 
     values = sigma**2

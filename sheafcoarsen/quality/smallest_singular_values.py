@@ -5,7 +5,6 @@ orthogonal complement of the global sections.
 """
 
 import contextlib
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
@@ -13,8 +12,8 @@ import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import EPS, linalg, ragged, threads
-from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
+from sheafcoarsen._support import EPS, linalg, ragged, threads, warned
+from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sections import global_sections, singular_pairs
@@ -300,8 +299,7 @@ class _Iterated:
 
     def _kernel(self, method: str) -> Any:
         """Return the sections and store their number; drop all if one has norm(D x) > ``level``."""
-        with warnings.catch_warnings():  # an unclear number of sections is no fault here
-            warnings.simplefilter("ignore", SingularProblemWarning)
+        with warned.collected():  # an unclear number of sections is no fault here
             Z = global_sections(self.pencil.sheaf).basis
         X = self._expanded(Z)
         squares = abs(scipy.sparse.csr_array(self.D @ X)).power(2).sum(axis=0)

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import warnings
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels.sections import Cut
-from sheafcoarsen._support import ReadOnly, linalg, ragged, tables, threads
+from sheafcoarsen._support import ReadOnly, linalg, ragged, tables, threads, warned
 from sheafcoarsen.elimination import Elimination, dim_of_few_edges, eliminate
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import coboundary
@@ -173,7 +172,7 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
            [0.   , 0.   , 0.   , 0.5  , 0.5  ],
            [0.   , 0.   , 0.   , 0.5  , 0.5  ]])
     """
-    return find_sections(sheaf, stacklevel=3)
+    return find_sections(sheaf)
 
 
 def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
@@ -203,11 +202,11 @@ def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
     >>> sc.cohomology_dims(sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 0]]))
     (1, 1)
     """
-    h0 = find_sections(sheaf, stacklevel=3).h0
+    h0 = find_sections(sheaf).h0
     return h0, h0 - sheaf.dim_c0 + sheaf.dim_c1
 
 
-def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
+def find_sections(F: CellularSheaf) -> GlobalSections:
     """Return the global sections of F, by tree substitution, elimination or coarsening."""
     check_sheaf(F)
     with threads.single_threaded_blas():
@@ -216,9 +215,9 @@ def find_sections(F: CellularSheaf, stacklevel: int) -> GlobalSections:
             h0 = full.shape[1]
             return GlobalSections(full, h0, 0.0, np.inf, section_residual(F, full), (F.dim_c0,))
         K = without_chains(F)
-        if K is not None and (found := extended(K, find_sections(K.sheaf, stacklevel + 1))):
+        if K is not None and (found := extended(K, find_sections(K.sheaf))):
             return found
-        return _coarsened(F, stacklevel + 1)
+        return _coarsened(F)
 
 
 def without_chains(F: CellularSheaf) -> Elimination | None:
@@ -252,7 +251,7 @@ def extended(K: Elimination, reduced: GlobalSections) -> GlobalSections | None:
     return dataclasses.replace(reduced, basis=basis, residual=residual, levels=levels)
 
 
-def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
+def _coarsened(F: CellularSheaf) -> GlobalSections:
     """Return the sections by steps (a) to (d) of the algorithm in the package docstring."""
     eps = linalg.eps_of(F.dtype)
     sheaf, stalks = equilibrate(F, eps)  # step (a)
@@ -281,7 +280,7 @@ def _coarsened(F: CellularSheaf, stacklevel: int) -> GlobalSections:
             f"rounding errors determine the number of sections: {reason}. If scales of vertices "
             f"differ, count the sections of normalize(sheaf), which has as many"
         )
-        warnings.warn(message, SingularProblemWarning, stacklevel=stacklevel)
+        warned.warn(message, SingularProblemWarning)
     dims = (sheaf.dim_c0, *(level.R.offsets[-1] for level in levels))
     residual = section_residual(F, basis)
     return GlobalSections(basis, h0, zero, nonzero, residual, tuple(map(int, dims)))

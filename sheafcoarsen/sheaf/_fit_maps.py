@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import checks, linalg, ragged, tables, threads
+from sheafcoarsen._support import checks, linalg, ragged, tables, threads, warned
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, trusted_sheaf
 from sheafcoarsen.sheaf.from_sheaves import edge_subset
@@ -253,4 +251,4 @@ def _warn(category: type[Warning], edges: np.ndarray, message: str) -> None:
     if len(edges):
         names = [*(str(tuple(edge)) for edge in edges[:2].tolist()), "..."][: len(edges)]
         listed = f"{tables.counted(len(edges), 'edge')} ({', '.join(names)})"
-        warnings.warn(f"{listed} {message}", category, stacklevel=3)
+        warned.warn(f"{listed} {message}", category)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import EPS, Vertices, checks, labels, linalg, ragged
+from sheafcoarsen._support import EPS, Vertices, checks, labels, linalg, ragged, warned
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections import given_values
@@ -102,7 +101,7 @@ def harmonic_extension(
     progress = checks.flag("progress", progress)
     vertices = labels.vertex_indices("vertices", vertices, sheaf, once=True)
     given = given_values(sheaf, vertices, values)
-    dim_c0 = sheaf.dim_c0
+    named, dim_c0 = sheaf, sheaf.dim_c0
     if weight is not None:
         sheaf, vertices = _with_guides(sheaf, vertices, weight)
     at = ragged.ranges(sheaf.vertex_offsets[vertices], sheaf.vertex_dims[vertices])
@@ -128,7 +127,7 @@ def harmonic_extension(
         except np.linalg.LinAlgError:
             if "direct" in (method, problem.method) or len(inside) > DIRECT_AT_LAST:
                 raise
-    _warn_if_undetermined(sheaf, vertices, inside, problem)
+    _warn_if_undetermined(named, vertices, inside, problem)
     x[inside] = (y * units).astype(x.dtype).reshape(len(inside), *x.shape[1:])
     return x[:dim_c0]
 
@@ -158,7 +157,8 @@ def _with_guides(
     finite = weights[np.isfinite(weights)]
     if finite.size:  # check the square roots, which become entries of maps
         for extreme in (finite.min(), finite.max()):
-            checks.check_range("weight", float(np.sqrt(extreme)), sheaf.dtype)
+            remedy = "use other units, or np.inf for values that hold exactly"
+            checks.check_range("sqrt(weight)", float(np.sqrt(extreme)), sheaf.dtype, remedy)
     # from the weight pull / eps on, a value is a constraint up to rounding: the squares of the maps
     # would be lost if they were added to the weight
     ends, rows = sheaf.edges.ravel(), np.repeat(sheaf.edge_dims, 2)
@@ -214,7 +214,7 @@ def _warn_if_undetermined(
         )
     else:
         return
-    warnings.warn(message, SingularProblemWarning, stacklevel=3)
+    warned.warn(message, SingularProblemWarning)
 
 
 def _free_coordinates(problem: NormalEquations) -> tuple[str, np.ndarray]:

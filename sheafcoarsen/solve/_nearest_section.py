@@ -60,7 +60,7 @@ def nearest_section(sheaf: CellularSheaf, x: CochainLike, *, progress: bool = Fa
     work = work / units
 
     def by_basis() -> np.ndarray:
-        S = find_sections(sheaf, stacklevel=4).basis
+        S = find_sections(sheaf).basis
         return S @ (S.conj().T @ work)
 
     def by_iteration() -> np.ndarray:

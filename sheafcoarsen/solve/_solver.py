@@ -108,7 +108,8 @@ class Solver:
         if not 0 <= self.shift < np.inf:
             raise ValueError(f"`shift` must be at least 0 and finite, got {self.shift:g}")
         self._progress = checks.flag("progress", progress)
-        self.fixed = labels.vertex_mask("fixed", () if fixed is None else fixed, sheaf)
+        mask = labels.vertex_mask("fixed", () if fixed is None else fixed, sheaf)
+        self.fixed = ragged.read_only(mask)
         self.iterations, self.residual = 0, 0.0
         with threads.single_threaded_blas():
             self._set_up(sheaf)

@@ -201,8 +201,10 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     shares = by_edge(F, sketched(solve, delta, 32, 1e-3, rng))
     # a leverage is at most the rank of the edge's rows: scale to shares of at most 1
     shares /= np.minimum(F.edge_dims, F.vertex_dims[F.edges].sum(axis=1)).clip(min=1)
+    # maps so small that their squares underflow may matter to sections
+    shares[(shares == 0) & (by_edge(F, abs(delta).sum(axis=1)) > 0)] = 1.0
     positive = np.flatnonzero(shares)  # the maps of all other edges are zero
-    oversampling, allowed = FIRST / eps**2, eps - CLOSE
+    oversampling, allowed = FIRST / eps / eps, max(eps - CLOSE, 0.0)
     while True:
         halvings = np.rint(-np.log2(np.minimum(oversampling * shares[positive], 1)))
         kept, step = np.ones(len(positive), bool), 0

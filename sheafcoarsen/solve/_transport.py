@@ -12,6 +12,7 @@ from scipy.sparse import coo_array, csr_array, diags_array
 from scipy.sparse.csgraph import dijkstra
 
 from sheafcoarsen._kernels import solve as kernels
+from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import Vertices, checks, labels, linalg
 from sheafcoarsen.operators import Factors, laplacian
 from sheafcoarsen.partition import edge_strengths
@@ -23,6 +24,7 @@ from sheafcoarsen.sheaf import (
     spanning_forest,
     unit_sheaf,
 )
+from sheafcoarsen.solve._solver import vertex_at
 from sheafcoarsen.solve.eigensolver import unit_mass
 
 
@@ -69,7 +71,8 @@ def transport(
     ------
     ValueError, TypeError
         If the maps are not a connection, vertices do not exist, values have the wrong shape, a mass
-        or t is not positive, or t is so small that heat does not reach all vertices.
+        or t is not positive, or t is so small that heat does not reach all vertices, or so large
+        that rounding errors would determine the result.
 
     See Also
     --------
@@ -117,7 +120,6 @@ def transport(
     reached = np.isfinite(hops)
     mean = float(weights[weights > 0].mean()) if weights.any() else 1.0
     if t is None:
-        # t grows with distances above 300 hops, so that heat stays above underflow
         farthest = hops[reached].max(initial=0.0)
         shift = mean / masses.mean() / max(1.0, farthest / 300) ** 2
     else:
@@ -125,23 +127,42 @@ def transport(
         shift = 1 / t / scale / scale * mass_unit if t > 0 else 0.0
         if not 0 < shift < np.inf:
             raise ValueError(f"`t` must be positive and in units of M / L, got {t:g}")
-    masses = shift * masses
     b = np.zeros((n, d), np.result_type(L.dtype, given))
-    b[at] = given.reshape(-1, d)
+    largest = power_of_two(float(np.abs(given).max(initial=0.0)))
+    b[at] = given.reshape(len(at), d) / largest
     sources = np.zeros((n, 2))
     sources[at] = np.stack([np.linalg.norm(b[at], axis=1), np.ones(len(at))], axis=1)
-    u, p = Factors(csr_array(scalar + diags_array(masses)), 0.0).solve(sources).T
-    if (v := checks.first_true(reached & (p < np.finfo(float).tiny))) is not None:
+    # below this M / t, rounding errors of L change y by more than 1e-6
+    least = 1e-10 * float(scalar.diagonal().max(initial=0.0)) / masses.mean() if n else 0.0
+    if t is not None and shift < least:
         raise ValueError(
-            f"`t` = {t:g} is so small that heat does not reach vertex {v}: increase `t`"
+            f"`t` = {t:g} is so large that rounding errors would determine the result: pass at "
+            f"most {t * shift / least:.2g}"
         )
-    M = diags_array(np.repeat(masses, d))
-    y = Factors(csr_array(L + M), 0.0).solve(b.reshape(-1)).reshape(n, d)
-    largest = np.abs(y).max(axis=1, initial=0.0)
-    some = reached & (largest > 0)
+    while True:
+        M = shift * masses
+        u, p = Factors(csr_array(scalar + diags_array(M)), 0.0).solve(sources).T
+        far = checks.first_true(reached & (p < np.finfo(float).tiny))
+        if far is None:
+            break
+        name = vertex_at(sheaf, far * d)
+        if t is not None:
+            raise ValueError(
+                f"`t` = {t:g} is so small that heat does not reach vertex {name}: increase `t`"
+            )
+        if shift < least:
+            raise ValueError(
+                f"heat does not reach vertex {name} for any t, because the weights of edges differ "
+                f"too much"
+            )
+        shift /= 16  # edges of very different weights need more than their number suggests
+    y = Factors(csr_array(L + diags_array(np.repeat(M, d))), 0.0).solve(b.reshape(-1))
+    y = y.reshape(n, d)
+    sizes = np.abs(y).max(axis=1, initial=0.0)
+    some = reached & (sizes > 0)
     x = np.zeros_like(y)
-    x[some] = y[some] / largest[some, None]
-    x[some] *= (u[some] / p[some] / np.linalg.norm(x[some], axis=1))[:, None]
+    x[some] = y[some] / sizes[some, None]
+    x[some] *= (u[some] / p[some] * largest / np.linalg.norm(x[some], axis=1))[:, None]
     return x.reshape(-1).astype(np.result_type(sheaf.dtype, given))
 
 
@@ -221,7 +242,8 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
         at_head = (sheaf.edges[edges[child], 1] == child)[:, None, None]
         near, far = np.where(at_head, heads, tails), np.where(at_head, tails, heads)
         transports = np.zeros_like(frames)
-        transports[child] = np.linalg.pinv(near) @ far
+        rank = linalg.zero_level(max(near.shape[1:]), linalg.eps_of(near.dtype), 1.0)
+        transports[child] = np.linalg.pinv(near, rcond=rank) @ far
         exponents = np.zeros(n, np.int64)
         kernels.carry_frames(order, parents, transports, frames, exponents)
         largest = np.zeros(component.max() + 1, np.int64)

@@ -7,20 +7,17 @@ unit diagonal blocks again. The modes of the next level are those of the *unsmoo
 with its loops. The cycle runs in single precision; its callers iterate in double precision.
 """
 
-import warnings
-
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import linalg, threads
-from sheafcoarsen.coarsening import Coarsening, coarsen
-from sheafcoarsen.exceptions import TiedModesWarning
+from sheafcoarsen._support import linalg, threads, warned
+from sheafcoarsen.coarsening import Coarsening, coarsen, refresh_coarsening
 from sheafcoarsen.modes import local_modes
 from sheafcoarsen.operators import Factors, apply_coboundary, change_stalks, laplacian
 from sheafcoarsen.partition import Partition, find_clusters
 from sheafcoarsen.ranks import below
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, same_topology
 from sheafcoarsen.solve.block_matrix import (
     LANES,
     BlockMatrix,
@@ -88,8 +85,8 @@ class Multigrid:
         # whether every cluster retained all its modes of zero energy; then ker L is in the range
         # of the prolongations, and the coarsest operator has as many zero eigenvalues as L
         self.holds_kernel = True
-        with threads.bar(0, "multigrid levels", progress) as shown, warnings.catch_warnings():
-            warnings.simplefilter("ignore", TiedModesWarning)  # any choice among ties is valid
+        # no warnings about ties, since any choice among them is valid
+        with threads.bar(0, "multigrid levels", progress) as shown, warned.collected():
             while True:
                 self.operators.append(A)
                 self._products.append(BlockMatrix(A, np.float32))
@@ -101,8 +98,8 @@ class Multigrid:
                 h = change_stalks(C.sheaf, S.data.reshape(-1))
                 self.prolongations.append(P)
                 self.coarsenings.append(C)
-                discarded = C.modes.next_eigenvalues if C.modes is not None else np.zeros(1)
-                self.holds_kernel &= bool((discarded > LEAST_DISCARDED).all())
+                if C.modes is not None:
+                    self.holds_kernel &= bool((C.modes.next_eigenvalues > LEAST_DISCARDED).all())
                 shown.update(1)
         self.dims = [A.shape[0] for A in self.operators]
         self._roots = BlockMatrix(self.roots), BlockMatrix(adjoint(self.roots))
@@ -168,7 +165,10 @@ class Multigrid:
         """Return the coarsening to the next level, or None if there is no next level."""
         level = len(self.coarsenings)
         if like is not None:
-            return like.coarsenings[level].recoarsen(h) if level < len(like.coarsenings) else None
+            if level == len(like.coarsenings):
+                return None
+            C = like.coarsenings[level]  # other maps may need other loops on coarse levels
+            return refresh_coarsening(C, h, new_loops=not same_topology(C.fine, h))
         count = round(h.n_vertices / (8 if level else 10))
         if count < 2:
             return None

@@ -1,7 +1,6 @@
 """Least squares accurate to rounding: by QR, or refined conjugate gradients on L."""
 
 import contextlib
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -10,8 +9,8 @@ import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._support import EPS, linalg, threads
-from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
+from sheafcoarsen._support import EPS, linalg, threads, warned
+from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
 from sheafcoarsen.solve._solver import Method, Solver, column_norms
 from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients, orthogonal_part
@@ -68,16 +67,14 @@ class NormalEquations:
         self._inverse: Callable[[np.ndarray], np.ndarray] = lambda X: X / (self.bound or 1.0)
         if method is not None and sheaf.dim_c0 and not has_many_sections(sheaf):
             with (
-                warnings.catch_warnings(record=True) as caught,
+                warned.collected() as said,
                 # without a preconditioner if the kernel or the factors cannot be computed
                 contextlib.suppress(np.linalg.LinAlgError),
             ):
-                warnings.simplefilter("always")
                 solve = Solver(sheaf, method=method, progress=progress)
                 self._inverse, self.kernel = solve._approximate, solve._kernel
                 self.method = solve.method
-            warned = [w for w in caught if issubclass(w.category, SingularProblemWarning)]
-            self.rank_warning = str(warned[0].message) if warned else None
+            self.rank_warning = str(said[0]) if said else None
 
     def gradient(self, r: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return D* (r - D y), projected orthogonally to ker D."""

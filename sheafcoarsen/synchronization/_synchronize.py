@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import checks, tables
+from sheafcoarsen._support import checks, tables, warned
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf
@@ -145,11 +144,10 @@ def synchronize(
         sheaf, _ = PoseSheaf(connection).at(poses)
         free = global_sections(sheaf).h0 - int(sheaf.vertex_dims[connection.roots].sum())
         if free > 0:
-            warnings.warn(
+            warned.warn(
                 f"poses are not determined: parts of the graph that only landmarks connect can "
                 f"move in {tables.counted(free, 'way')} without changing the cost",
                 SingularProblemWarning,
-                stacklevel=2,
             )
     return found
 

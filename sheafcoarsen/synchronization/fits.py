@@ -1,12 +1,11 @@
 """Fits of poses: frames from modes or extensions, positions, and robust fits by reweighting."""
 
 import dataclasses
-import warnings
 
 import numpy as np
 from scipy.special import chdtri
 
-from sheafcoarsen._support import ragged
+from sheafcoarsen._support import ragged, warned
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import Factors, coboundary, elimination_order, laplacian
 from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest
@@ -32,12 +31,11 @@ def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.n
             lowest = E.values
         frames[component == c] = E.vectors[:, :d].reshape(-1, d, d)
         if high - low <= 1e-6 * high:
-            warnings.warn(
+            warned.warn(
                 f"the frames are not determined, because eigenvalues {d} and {d + 1} nearly "
                 f"coincide: {low:.6g} and {high:.6g}. The measurements contradict each other as "
                 f"much as random ones would",
                 SingularProblemWarning,
-                stacklevel=3,
             )
     return frames, ragged.read_only(lowest)
 

@@ -1,15 +1,13 @@
 """Independent computation of modes, sections and D_v^{-1/2}, by dense solvers."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
 from sheafcoarsen._kernels.modes import BORDER, SHIFT
-from sheafcoarsen._support import linalg, ragged
+from sheafcoarsen._support import linalg, ragged, warned
 from sheafcoarsen.coarsening import Coarsening
-from sheafcoarsen.exceptions import SingularDegreeWarning
 from sheafcoarsen.modes import ClusterPatches, LocalModes, Oversampled
 from sheafcoarsen.operators import (
     coboundary,
@@ -145,8 +143,7 @@ def normalization_residuals(
     cancellation makes smaller.
     """
     F, dims = C.fine, C.fine.vertex_dims
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", SingularDegreeWarning)
+    with warned.collected():
         sheaf = normalize(F)
     starts, degrees, roots = degrees_and_roots(F, eps)
     norms, root_norms = linalg.ragged_norms(degrees, starts), linalg.ragged_norms(roots, starts)

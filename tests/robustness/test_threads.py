@@ -5,6 +5,7 @@ import dataclasses
 import functools
 import sys
 import threading
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.pool import ThreadPool
 
@@ -268,3 +269,26 @@ def test_results_do_not_depend_on_the_number_of_threads(name, monkeypatch):
                 found.append([np.asarray(item).tobytes() for item in compute()])
             assert set(started) == ({count} - {1} if name != "sections, trees" else set())
     assert found[0] == found[1] == found[2]
+
+
+def test_calls_in_threads_leave_the_filters_of_warnings_alone():
+    F = sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12))
+
+    def solve(i):
+        sc.harmonic_extension(F, [0], [1.0])
+        sc.Solver(F, method="multigrid")
+
+    before = warnings.filters.copy()
+    with ThreadPoolExecutor(4) as pool:
+        list(pool.map(solve, range(100)))
+    assert warnings.filters == before
+    with pytest.warns(UserWarning, match="heard"):
+        warnings.warn("heard", stacklevel=1)
+
+
+def test_warnings_name_the_line_of_the_caller():
+    F, P = sc.CellularSheaf.constant(nx.cycle_graph(4)), sc.Partition([0, 0, 0, 0])
+    for call in (sc.local_modes, sc.coarsen):
+        with pytest.warns(sc.TiedModesWarning) as said:
+            call(F, P, 2)
+        assert [w.filename for w in said] == [__file__]

@@ -49,3 +49,13 @@ def test_cochains_of_wrong_shape_raise(function):
     for x in (list("abc"), [True, False, True], np.zeros(3, object), np.zeros(3, np.float16)):
         with raises("TypeError: `x` must hold float32, float64, complex64, complex128 or integers"):
             function(F, x)
+
+
+def test_energies_of_columns_in_single_precision_are_summed_in_double_precision():
+    """Each of 10^5 edges has the energy (1/3)^2, rounded to single precision."""
+    n = 100_001
+    maps = np.ones((n - 1, 1, 1), np.float32)
+    F = CellularSheaf(np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), maps, maps)
+    x = np.repeat((np.arange(n) % 2 / np.float32(3)).astype(np.float32)[:, None], 2, axis=1)
+    exact = float(np.float32(1 / 3)) ** 2 * (n - 1)
+    assert_residual(sc.energy(F, x) - exact, exact, n=1, eps=eps_of(np.float32))

@@ -183,6 +183,8 @@ def test_the_warning_names_the_first_free_vertex_even_with_small_entries():
     named = F.with_labels(["slack", "load", "line"])
     with pytest.warns(sc.SingularProblemWarning, match="first at vertex 'load':"):
         sc.harmonic_extension(named, ["slack"], [[1.0]])
+    with pytest.warns(sc.SingularProblemWarning, match="first at vertex 'load':"):
+        sc.harmonic_extension(named, ["slack"], [[1.0]], weight=2.0)
 
 
 def test_singular_systems_without_given_values_raise():

@@ -206,6 +206,15 @@ def test_update_converges_as_fast_as_a_new_multigrid():
     assert solve.iterations <= fresh.iterations + 2
 
 
+@pytest.mark.large
+def test_update_may_need_other_loops_on_coarse_levels():
+    """A bundle without holonomy needs none, and one with noise needs them."""
+    F, G = (sc.gallery.bundle(nx.grid_2d_graph(60, 60), 2, noise=x, seed=0) for x in (0.0, 0.3))
+    solve, b = sc.Solver(F, method="multigrid"), np.ones(F.dim_c0)
+    solve.update(G)
+    assert np.linalg.norm(sc.laplacian(G) @ solve(b) - b) <= 1e-8 * np.linalg.norm(b)
+
+
 @pytest.mark.parametrize(
     ("scale", "name", "method"),
     covering([1e-20, 1.0, 1e20], ["graph", "noisy bundle", "complex mixed stalks"], METHODS),

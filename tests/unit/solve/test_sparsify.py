@@ -77,6 +77,20 @@ def test_sparsifying_dense_networks_keeps_few_edges():
         assert sc.sparsify(F, 0.5).sheaf.n_edges <= share * F.n_edges
 
 
+@pytest.mark.parametrize("eps", [1e-6, 1e-170])
+def test_all_edges_are_kept_if_fewer_do_not_suffice(eps):
+    Z = sc.sparsify(CellularSheaf.constant(nx.complete_graph(12)), eps)
+    assert (Z.sheaf.n_edges, Z.weights.tolist(), Z.bounds()) == (66, [1.0] * 66, (1.0, 1.0))
+
+
+def test_edges_whose_squares_underflow_are_kept():
+    """Two triangles joined by an edge; the maps of the second one are 1e-162."""
+    edges = [[0, 1], [1, 2], [2, 0], [2, 3], [3, 4], [4, 5], [5, 3]]
+    maps = np.repeat([1.0, 1e-162], [4, 3]).reshape(-1, 1, 1)
+    F = CellularSheaf(edges, maps, maps)
+    assert sc.global_sections(sc.sparsify(F, 0.5).sheaf).h0 == sc.global_sections(F).h0 == 1
+
+
 def test_bridges_are_kept_with_weight_one():
     Z = sc.sparsify(SHEAVES["bridges"], 0.7)
     lost = sorted(set(range(SHEAVES["bridges"].n_edges)) - set(Z.edges.tolist()))

@@ -128,6 +128,32 @@ def test_transport_reaches_the_end_of_a_long_path():
     np.testing.assert_allclose(x, -2.0, rtol=1e-9)
 
 
+def test_the_default_time_lets_heat_cross_edges_of_very_different_weights():
+    weight = np.random.default_rng(0).lognormal(0, 3, 249)
+    F = sc.CellularSheaf.constant(nx.path_graph(250), 2, weight=weight)
+    np.testing.assert_allclose(sc.transport(F, 0, VALUE), np.tile(VALUE, 250), rtol=1e-9)
+
+
+@pytest.mark.parametrize("size", [1e-170, 1e160])
+def test_transport_is_linear_at_every_scale_of_the_value(size):
+    F = gallery.cycle(5, holonomy=0.5)
+    x, y = sc.transport(F, 0, [size, 0.0]) / size, sc.transport(F, 0, VALUE)
+    assert_residual(x - y, y, n=len(x))
+
+
+def test_empty_stalks_have_nothing_to_transport():
+    assert sc.transport(sc.CellularSheaf.constant([[0, 1]], dim=0), 0, []).shape == (0,)
+
+
+def test_frames_of_a_map_that_is_singular_in_single_precision_are_bounded():
+    """The rows of the map are (1, 3) / 10 and 7 (1, 3) / 10, up to rounding."""
+    near = np.array([[0.1, 0.3], [0.7, 2.1]], np.float32)
+    F = sc.CellularSheaf([[0, 1]], [np.eye(2, dtype=np.float32)], [near])
+    exact = np.linalg.pinv(np.outer([0.1, 0.7], [1.0, 3.0]))
+    frame = sc.transported_frames(F)[2:]
+    assert_residual(frame - exact, exact, n=2, eps=np.finfo(np.float32).eps)
+
+
 PLANE = sc.CellularSheaf.constant(nx.path_graph(2000), 2)
 
 
@@ -141,6 +167,7 @@ VALUE = [1.0, 0.0]
         (PLANE, (0, [1.0]), "`value` must have shape (2,), got (1,) (a vector a in space"),
         (PLANE, (0, VALUE, 0.0), "`t` must be positive"),
         (PLANE, (0, VALUE, 0.01), "is so small that heat does not reach vertex"),
+        (PLANE, (0, VALUE, 1e12), "is so large that rounding errors would determine the result"),
         (PLANE, (0, np.ones((2, 3))), "`value` must have shape (2,), got (2, 3)"),
         (PLANE, (0, VALUE, None, np.zeros(2000)), "`mass` must be positive and finite, got 0"),
         (PLANE, (0, VALUE, None, np.ones(3)), "`mass` must hold one real number for each of 2"),
