@@ -160,6 +160,10 @@ class WholeMultiplets(Rule):
         """Whether the wrapped rule needs kernels."""
         return self.rule.needs_kernels
 
+    def whole_multiplets(self) -> Rule:
+        """Return this rule, which already keeps whole multiplets."""
+        return self
+
     def ranks(self, spectra: Spectra) -> np.ndarray:
         """Return the ranks of the wrapped rule, extended to the ends of multiplets."""
         ranks = self.rule.ranks(spectra)

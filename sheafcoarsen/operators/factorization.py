@@ -152,12 +152,14 @@ def fills_little(L: scipy.sparse.csr_array) -> bool:
         return True
     L = scipy.sparse.csr_array((np.ones(L.nnz), L.indices, L.indptr), shape=L.shape)
     labels = connected_components(L, directed=False)[1]
-    levels = _level_sizes(L, np.flatnonzero(labels == np.bincount(labels).argmax()))
-    affordable = float(DIRECT_BEFORE) * len(levels) * L.nnz
-    if float(levels.max()) ** 3 <= affordable:
-        return True
-    most = max(affordable, DIRECT_OPERATIONS)
-    return elimination_order(L, most).operations <= most
+    sizes = np.bincount(labels)
+    for c in np.flatnonzero(sizes >= max(sizes.max() / 10, min(direct_up_to, sizes.max()))):
+        levels = _level_sizes(L, np.flatnonzero(labels == c))
+        affordable = float(DIRECT_BEFORE) * len(levels) * L.nnz
+        if float(levels.max()) ** 3 > affordable:
+            most = max(affordable, DIRECT_OPERATIONS)
+            return elimination_order(L, most).operations <= most
+    return True
 
 
 def _level_sizes(L: scipy.sparse.csr_array, component: np.ndarray) -> np.ndarray:

@@ -32,7 +32,7 @@ from sheafcoarsen.solve._solver import (
     tolerance,
 )
 from sheafcoarsen.solve.conjugate_gradients import orthogonal_part
-from sheafcoarsen.solve.normal_equations import fit_densely, is_small
+from sheafcoarsen.solve.normal_equations import column_units, fit_densely, is_small
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -175,7 +175,10 @@ def least_squares(
     if x.dtype.kind == "c":
         dtype = np.result_type(dtype, np.complex64)
     solve = Solver(sheaf, method=method, fixed=fixed, progress=progress)
-    x, residual, iterations = _minimized(solve, columns, x, tol)
+    # so that steps, which contain inverse squares of the maps, do not leave the range of numbers
+    units = column_units(np.vstack([columns, sheaf.largest_entry * x]))
+    x, residual, iterations = _minimized(solve, columns / units, x / units, tol)
+    x *= units
     difference = coboundary(sheaf) @ x - columns
     sums = np.zeros((sheaf.n_edges, difference.shape[1]), difference.real.dtype)
     kernels.sum_products(sheaf.edge_offsets, difference, difference, sums)

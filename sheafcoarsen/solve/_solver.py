@@ -144,7 +144,7 @@ class Solver:
         self._approximate: Callable[[np.ndarray], np.ndarray]
         if size == 0:  # the solution is 0: no unknown remains, or L = 0
             self._approximate = np.zeros_like
-            lowest = 1.0 if A.shape[0] == 0 < L.shape[0] else 0.0
+            lowest = 0.0
         elif self.method == "direct":
             rounding = max(left.n_vertices, 10) * self._eps
             self._approximate, lowest = _factored(blocks, roots, rounding)

@@ -175,6 +175,7 @@ def test_surfaces_are_factored_because_their_levels_are_narrow(monkeypatch):
     for graph, little in (
         (nx.grid_2d_graph(80, 80), True),
         (nx.random_regular_graph(4, 6400, seed=1), False),
+        (nx.disjoint_union(nx.grid_2d_graph(81, 81), nx.random_regular_graph(4, 6400)), False),
     ):
         L = sc.laplacian(CellularSheaf.constant(graph))
         assert fills_little(L) == little

@@ -192,6 +192,7 @@ def test_many_trees_have_a_sparse_basis(monkeypatch):
     F = CellularSheaf.random(nx.disjoint_union_all([nx.path_graph(5)] * 20), 2, 2, seed=3)
     S = assert_sections(F, 40)
     assert scipy.sparse.issparse(S.basis)
+    assert not S.basis.data.flags.writeable
     assert S.basis.nnz == F.dim_c0 * 2
 
 

@@ -113,6 +113,15 @@ def test_qr_is_accurate_if_one_map_is_far_larger(edge, both, large):
 
 
 @pytest.mark.parametrize("method", ["multigrid", "jacobi"])
+def test_fits_of_large_data_to_tiny_maps_are_as_accurate_as_others(method):
+    F = sc.gallery.bundle(nx.grid_2d_graph(14, 14), 3, noise=0.2, seed=0)
+    b = np.random.default_rng(0).standard_normal(F.dim_c1)
+    tiny = F.with_maps(1e-140 * F.tail_data, 1e-140 * F.head_data)
+    x, scaled = (sc.least_squares(G, s * b, method=method).x for G, s in ((F, 1), (tiny, 1e30)))
+    np.testing.assert_allclose(scaled / 1e170, x, rtol=0, atol=1e-8 * np.linalg.norm(x))
+
+
+@pytest.mark.parametrize("method", ["multigrid", "jacobi"])
 def test_iterative_methods_are_accurate_if_one_map_is_far_larger(method):
     tails = np.ones((400, 1, 1))
     tails[7] = 1e7
