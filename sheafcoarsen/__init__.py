@@ -90,7 +90,7 @@ Poses
     Sightings               landmarks seen from poses
 
 Files and other libraries
-    save                    write a sheaf, partition, coarsening or hierarchy to one .npz file
+    save                    write a sheaf, a partition, a hierarchy or a level to one .npz file
     load                    read such a file, which need not be trusted
     read_g2o                a pose graph, or only its rotations as a connection
     write_g2o               a .g2o file of a pose graph, with its own or computed poses

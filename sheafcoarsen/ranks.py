@@ -212,9 +212,9 @@ def kernel() -> Kernel:
     """Keep all modes of zero energy: the local sections.
 
     Singular values of the local coboundary, with maps scaled to entries of about 1, count as zero
-    up to ``max(rows, N_a) eps`` times the largest, and the basis consists of right singular
-    vectors; eigenvalues of L_a could not distinguish maps that differ by less than about sqrt(eps).
-    The coarse sheaf then needs no loops (``eq:loopless_condition``).
+    up to ``max(rows, N_a) eps`` times the largest one, or times 4 if that is larger, and the basis
+    consists of right singular vectors; eigenvalues of L_a could not distinguish maps that differ by
+    less than about sqrt(eps). The coarse sheaf then needs no loops (``eq:loopless_condition``).
 
     Returns
     -------

@@ -42,6 +42,7 @@ from sheafcoarsen.coarsening._coarsen import (
 from sheafcoarsen.coarsening._energy_ledger import (
     EnergyLedger,
     Ledger,
+    check_errors,
     check_isometry,
     energy_ledger,
     isometry_errors,
@@ -61,6 +62,7 @@ __all__ = [
     "EnergyLedger",
     "Ledger",
     "check_coarsening",
+    "check_errors",
     "check_isometry",
     "check_pattern",
     "check_topology",

@@ -204,18 +204,22 @@ def _total(per_cluster: np.ndarray) -> float | np.ndarray:
 
 def isometry_errors(R: scipy.sparse.csr_array, ranks: np.ndarray) -> np.ndarray:
     """Return norm(R_a* R_a - I)_F for every cluster, whose block R_a has ``ranks[a]`` columns."""
-    defect = R.conj().T @ R - scipy.sparse.eye_array(R.shape[1], dtype=R.dtype)
+    with np.errstate(over="ignore", invalid="ignore"):
+        defect = R.conj().T @ R - scipy.sparse.eye_array(R.shape[1], dtype=R.dtype)
     return linalg.norms_by(defect, np.repeat(np.arange(len(ranks)), ranks), None, len(ranks))
 
 
 def check_isometry(C: Coarsening, what: str) -> None:
     """Raise if R is not an isometry; ``what`` names the computation that requires it."""
-    R, ranks = C.prolongation, C.ranks
-    with np.errstate(over="ignore", invalid="ignore"):
-        errors = isometry_errors(R, ranks)
-    ratio = linalg.residual_ratio(
-        errors, C.clusters.dims, linalg.eps_of(R.dtype), np.maximum(ranks, 1)
-    )
+    errors = isometry_errors(C.prolongation, C.ranks)
+    check_errors(errors, C.clusters.dims, C.ranks, C.prolongation.dtype, what)
+
+
+def check_errors(
+    errors: np.ndarray, dims: np.ndarray, ranks: np.ndarray, dtype: np.dtype, what: str
+) -> None:
+    """Raise if `isometry_errors` of clusters of given dimensions and ranks exceed rounding."""
+    ratio = linalg.residual_ratio(errors, dims, linalg.eps_of(dtype), np.maximum(ranks, 1))
     bad = np.flatnonzero(~(ratio <= linalg.RESIDUAL_LIMIT))
     if bad.size:
         raise ValueError(
@@ -331,7 +335,7 @@ def ledger_over(
         crossing_coupling=total(crossing[3]),
         discarded_crossing=total(crossing[2]),
         fine_energy=total(crossing[0] + inside[0].sum(axis=0)),
-        fine_norm2=total((abs(columns) ** 2).sum(axis=0)),
+        fine_norm2=total((abs(columns) ** 2).sum(axis=0, dtype=np.float64)),
     )
 
 

@@ -124,13 +124,14 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     asked = checked(src, P, rank, local_operator, n_shards, loops=loops, compress=compress)
     progress = checks.flag("progress", progress)
     place = place_beside(src, out, storage_options)
-    if C := finished(place, asked):
+    if C := returned(place, asked):
         return C
     engine = Engine(client, asked.run)
     C = made_once(place, asked, lambda root: Run(asked, root, engine, progress).done())
     tied = C.spectral("tied", np.int8) if C.report.get("tied") else np.zeros(0, np.int8)
+    zero = C._discards_zero if len(tied) else tied
     lost = int(C.report.get("discards_zero", 0))
-    warn_if_tied(tied, lost > (C.ranks == 0).sum())
+    warn_if_tied(tied, zero)
     warn_if_sections_lost(lost, len(C.ranks), asked.rule)
     if asked.rule.needs_kernels:
         warn_if_empty(src.dim_c0, C.ranks, C.spectral("next_eigenvalues"))
@@ -159,17 +160,25 @@ def made_once(
     work = place / "work"
     claim(place, asked)  # raise an error before the lock writes a file there
     with exclusive(work / "lock"):
-        if C := finished(place, asked):  # a run that held the lock before has finished it
-            return C
-        mine = claim(place, asked)
-        (work / "claim.json").put_record(**mine)
-        try:
-            C = make(Root(place, mine["id"]))
-        except (MemoryError, ValueError, TypeError):
-            if (work / "plan.json").find_record() is None:  # it failed before any task ran
-                work.remove()
-            raise
+        C = finished(place, asked)  # by a run that held the lock before
+        if C is None:
+            mine = claim(place, asked)
+            (work / "claim.json").put_record(**mine)
+            try:
+                C = make(Root(place, mine["id"]))
+            except (MemoryError, ValueError, TypeError):
+                if (work / "plan.json").find_record() is None:  # it failed before any task ran
+                    work.remove()
+                raise
     work.remove()
+    return C
+
+
+def returned(place: Place, asked: Request) -> StoredCoarsening | None:
+    """Return the finished coarsening or None; remove the files of a run killed at its end."""
+    C = finished(place, asked)
+    if C is not None:
+        (place / "work").remove()
     return C
 
 
@@ -219,7 +228,7 @@ class Run:
         job = tasks.Job(
             source=asked.source.root,
             out=self.root,
-            run=asked.run,
+            run=f"{asked.run}-{estimate.n_shards}",
             operator=asked.operator,
             rule=asked.rule if self.needs_spectra else None,
             singular=asked.rule.needs_kernels,
@@ -283,20 +292,20 @@ class Run:
                 )
             asked = replace(asked, n_shards=shards)
         plan, found = planned(asked, engine.memory, engine.at_once)
-        check_memory(found, engine.memory, engine.where)
+        check_memory(found, engine.memory, engine.where, len(plan.dims))
         if self.needs_spectra:
             check_dense(plan.dims, "a rule that looks at whole spectra")
         self.tell(str(found))
         providers = plan.write(self.work / "plan")
-        note.put_record(shards=plan.n_shards)
+        if known is None:  # written again, a crash could leave half of it
+            note.put_record(shards=plan.n_shards)
         return plan.dims, providers, found
 
     def choose_ranks(self, dims: np.ndarray, results: list[tasks.Record]) -> np.ndarray:
         """Choose the ranks of all clusters from the spectra of all shards."""
         rule = self.asked.rule
         starts = ragged.offsets(dims if rule.needs_scores else np.zeros(len(dims), np.int64))
-        scores = np.zeros(int(starts[-1]), np.zeros(0, self.asked.source.dtype).real.dtype)
-        ties, found = np.zeros(len(scores)), np.zeros(len(dims), np.int64)
+        (scores, ties), found = np.zeros((2, int(starts[-1]))), np.zeros(len(dims), np.int64)
         for result in results:
             shard = (self.work / result["record"]).record()
             found[shard["clusters"]] = shard["kernels"]

@@ -4,24 +4,23 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from sheafcoarsen._support import CochainLike, checks, tables, warned
-from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, place_beside
+from sheafcoarsen._support import CochainLike, checks, tables
+from sheafcoarsen.distributed._coarsen import coarsen, made_once, place_beside, returned
 from sheafcoarsen.distributed._estimate import checked, checked_operator, loaded
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
-from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, check_store
+from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount, check_store
 from sheafcoarsen.distributed._to_store import write_coarsening
 from sheafcoarsen.distributed._write_store import PART_BYTES, mark, new_group
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
 from sheafcoarsen.distributed.plan import without_maps
-from sheafcoarsen.distributed.schema import Root, header_of
+from sheafcoarsen.distributed.schema import Root, find_header, header_of
 from sheafcoarsen.hierarchy import Hierarchy, LevelPlan, RankPerLevel, further_levels
 from sheafcoarsen.modes import LocalOperatorLike
 from sheafcoarsen.partition import Method, Partition
@@ -92,7 +91,7 @@ class StoredHierarchy:
         -------
         ndarray, shape (dim_c0 of the finest sheaf,) or (that, h)
         """
-        x = np.asarray(z)
+        x = checks.scalar_array("z", z)
         for C in reversed(self._levels):
             x = C.lift(x)
         return x
@@ -108,7 +107,7 @@ class StoredHierarchy:
         -------
         ndarray, shape (dim_c0 of the coarsest sheaf,) or (that, h)
         """
-        z = np.asarray(x)
+        z = checks.scalar_array("x", x)
         for C in self._levels:
             z = C.pool(z)
         return z
@@ -145,7 +144,8 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     out : path or URL
         A folder for the stores.
     factor, n_levels, min_vertices, rank, partitions, method, local_operator, loops, compress, seed
-        See :func:`sheafcoarsen.coarsen_levels`.
+        See :func:`sheafcoarsen.coarsen_levels`. The method "spectral" needs the maps, so those of
+        ``src`` must have at most ``memory_bytes``.
     memory_bytes : float, optional
         Maximum number of bytes of maps to coarsen in memory, by default an eighth of this
         machine's memory; with 0, no level is made in memory.
@@ -200,40 +200,52 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         "seed": seed,
     }
     plan = LevelPlan(src, rank, partitions, selection, progress, loaded)  # type: ignore[arg-type]
+    if partitions is None and method == "spectral" and src.n_bytes > memory_bytes:
+        raise ValueError(
+            f'`method` = "spectral" needs all maps in memory, but those of {src.url} take '
+            f"{amount(src.n_bytes)} and `memory_bytes` is {memory_bytes:.3g}: pass `partitions`, "
+            f"another method, or `memory_bytes` of at least {src.n_bytes}"
+        )
     options: dict[str, Any] = {"local_operator": operator, "loops": loops, "compress": compress}
     stored: list[StoredCoarsening] = []
     rest: Hierarchy | None = None
-    with warnings_at_the_caller():
-        for i in itertools.count():
-            above = stored[-1].sheaf if stored else src
-            if above.n_bytes <= memory_bytes:
-                rest = in_memory(above, place, plan, i, options)
-                why = rest.stopped_because
-                break
-            edges, dims, _ = above.topology()
-            step = plan.next(without_maps(edges, dims.astype(np.int64), above.dtype), i)
-            if isinstance(step, str):
-                why = step
-                break
-            P, ranks = step
-            level = place / f"level-{i}"
-            C = coarsen(
-                above,
-                level.url,
-                P,
-                ranks,  # type: ignore[arg-type]
-                client=client,
-                progress=progress,
-                storage_options=place.options,
-                **options,
-            )
-            if partitions is None and not C.sheaf.dim_c0:
-                why = f"level {i} would keep no mode of any cluster"
-                break
-            stored.append(C)
+    for i in itertools.count():
+        above = stored[-1].sheaf if stored else src
+        if above.n_bytes <= memory_bytes:
+            rest = in_memory(above, place, plan, i, options)
+            why = rest.stopped_because
+            break
+        edges, dims, _ = above.topology()
+        step = plan.next(without_maps(edges, dims.astype(np.int64), above.dtype), i)
+        if isinstance(step, str):
+            why = step
+            break
+        P, ranks = step
+        level = place / f"level-{i}"
+        C = coarsen(
+            above,
+            level.url,
+            P,
+            ranks,  # type: ignore[arg-type]
+            client=client,
+            progress=progress,
+            storage_options=place.options,
+            **options,
+        )
+        if partitions is None and not C.sheaf.dim_c0:
+            why = f"level {i} would keep no mode of any cluster"
+            break
+        stored.append(C)
     H = StoredHierarchy(tuple(stored), rest, why)
-    new_group(place)
     names = [f"level-{i}" for i in range(len(H))]
+    if header := find_header(place):
+        if (header.levels, header.stopped_because) != (names, why):
+            raise FileExistsError(
+                f"{place.url} exists and is the result of another call: remove it, or pass "
+                f"another path"
+            )
+        return H
+    new_group(place)
     mark(Root(place), kind="hierarchy", levels=names, stopped_because=why)
     return H
 
@@ -248,7 +260,7 @@ def in_memory(
         asked = checked(above, C.partition, rank, **options)  # type: ignore[arg-type]
         level = place / f"level-{i}"
         write = partial(write_coarsening, C=C, part_bytes=PART_BYTES, fine=above, run=asked.run)
-        above = (finished(level, asked) or made_once(level, asked, write)).sheaf
+        above = (returned(level, asked) or made_once(level, asked, write)).sheaf
     return H
 
 
@@ -293,12 +305,3 @@ def open_levels(url: object, *, source: object = None, **storage_options: Any) -
         levels.append(open_coarsening(f"{place.url}/{name}", source=source, **place.options))
         source = levels[-1].sheaf
     return StoredHierarchy(tuple(levels), None, header.stopped_because)
-
-
-@contextmanager
-def warnings_at_the_caller() -> Iterator[None]:
-    """Reissue warnings about levels at the line that called `coarsen_levels`."""
-    with warned.collected() as said:
-        yield
-    for warning in said:
-        warned.warn(str(warning), type(warning))

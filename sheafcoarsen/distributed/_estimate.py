@@ -201,7 +201,8 @@ def planned(asked: Request, memory: float, at_once: int = 1) -> tuple[Plan, Esti
     by_dense = plan.dims
     if not (asked.rule.needs_scores or asked.rule.needs_kernels):
         by_dense = np.where(is_large(plan.dims, np.minimum(ranks + 1, plan.dims)), 0, plan.dims)
-    dense = 5 * int(by_dense.max(initial=0)) ** 2 * max(size, 8)
+    double = np.result_type(asked.source.dtype, np.float64)
+    dense = 5 * int(by_dense.max(initial=0)) ** 2 * double.itemsize
     shard = NEED * (read + made).max(initial=0) + dense
     arrays = [plan.edges, plan.vertex_dims, plan.edge_dims, plan.labels]
     grouping = sum(array.nbytes for array in arrays)
@@ -305,19 +306,19 @@ def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
     return even if n_bytes >= even * 4e6 else count
 
 
-def check_memory(found: Estimate, memory: float, where: str) -> None:
+def check_memory(found: Estimate, memory: float, where: str, n_clusters: int) -> None:
     """Raise an error if shards, parts or clusters are too large, and suggest sizes that fit."""
     if found.task_bytes <= USABLE * memory:
         return
     free = max(USABLE * memory - BASE, 0)
     available = max(free - found.dense_bytes, 0) / NEED
     have = f"{where} {amount(memory)}, of which {USABLE:.0%} can be used"
+    larger = "use more clusters, or workers with more memory"
     if found.largest_cluster >= available:
         needed = BASE + found.dense_bytes + NEED * found.largest_cluster
         raise MemoryError(
             f"`P`: the maps of its largest cluster take {amount(found.largest_cluster)}, and need "
-            f"about {amount(needed)} with the dense matrices of its modes, but {have}: use more "
-            f"clusters, or workers with more memory"
+            f"about {amount(needed)} with the dense matrices of its modes, but {have}: {larger}"
         )
     if found.largest_part > free / NEED:
         raise MemoryError(
@@ -327,8 +328,10 @@ def check_memory(found: Estimate, memory: float, where: str) -> None:
         )
     per_shard = (found.task_bytes - BASE - found.dense_bytes) / NEED
     wanted = math.ceil(1.2 * found.n_shards * per_shard / available)
+    fewer = found.n_shards < n_clusters
+    remedy = f"use {min(wanted, n_clusters)} shards" if fewer else larger
     raise MemoryError(
         f"`n_shards` = {found.n_shards}: the maps of the largest shard take "
         f"{amount(found.largest_shard)}, and its task needs about {amount(found.task_bytes)}, "
-        f"but {have}: use {wanted} shards"
+        f"but {have}: {remedy}"
     )

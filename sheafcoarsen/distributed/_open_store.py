@@ -431,7 +431,12 @@ def laplacian_operator(store: SheafStore) -> LinearOperator:
     check_store(store, "store")
 
     def matmat(x: np.ndarray) -> np.ndarray:
-        x = np.ascontiguousarray(x, dtype=np.result_type(x.dtype, store.dtype))
+        kind = np.result_type(x.dtype, store.dtype) if x.dtype.kind in "biufc" else x.dtype
+        if kind.type not in checks.SCALARS:
+            raise TypeError(
+                f"`x` must hold numbers in single or double precision, got dtype {x.dtype}"
+            )
+        x = np.ascontiguousarray(x, dtype=kind)
         flat = as_columns(x)
         out = np.zeros_like(flat)
         for part in parts_of(store):

@@ -127,9 +127,14 @@ def write_pieces(
     pieces: Iterable[Piece],
     part_bytes: float,
     labels: np.ndarray | None = None,
+    limited: bool = False,
     **attributes: Any,
 ) -> SheafStore:
-    """Check pieces, write each as one or more parts, and then write topology and attributes."""
+    """Check pieces, write each as one or more parts, and then write topology and attributes.
+
+    The largest entry must be in the range of user-supplied maps if ``limited``; that of a coarse
+    sheaf may be outside.
+    """
     part_bytes = checks.real_number("part_bytes", part_bytes)
     if not part_bytes >= 1:
         raise ValueError(f"`part_bytes` must be at least 1, got {part_bytes:g}")
@@ -158,7 +163,8 @@ def write_pieces(
         edges.append(F.edges.astype(index_dtype(len(vertex_dims))))
         edge_dims.append(F.edge_dims.astype(index_dtype(int(F.edge_dims.max(initial=0)))))
     dtype = np.dtype(np.float64) if dtype is None else dtype
-    checks.check_range("the maps of all pieces", largest, dtype)
+    if limited:
+        checks.check_range("the maps of all pieces", largest, dtype)
     return seal(
         root,
         (np.concatenate(edges), vertex_dims, np.concatenate(edge_dims)),
@@ -239,4 +245,4 @@ def write_store(
             f"`pieces` must be an iterable of (edges, edge_dims, tail_data, head_data), "
             f"got {type(pieces).__name__}"
         )
-    return write_pieces(free_root(url, storage_options), dims, pieces, part_bytes)
+    return write_pieces(free_root(url, storage_options), dims, pieces, part_bytes, limited=True)

@@ -40,7 +40,7 @@ class Job:
 
     source: Root
     out: Root
-    run: str  # fingerprint of source, partition and options
+    run: str  # fingerprint of source, partition and options, and the number of shards
     operator: LocalOperator
     rule: Rule | None  # None if ranks do not depend on spectra
     singular: bool

@@ -193,6 +193,6 @@ def percent(share: float) -> str:
         return f"{share:,.0f} times"
     if 0.99 < share < 1:
         missing = 100 * (1 - share)
-        digits = int(np.clip(np.ceil(-np.log10(missing) - 1e-6), 1, 12))
+        digits = int(np.clip(np.ceil(-np.log10(missing) - 1e-6), 1, 14))
         return f"{100 * share:.{digits}f} %"
     return f"{100 * share:.3g} %"

@@ -16,7 +16,6 @@ class LocalOperator:
     name: ClassVar[str] = ""
     label: ClassVar[str] = ""  # label of the operator in plots
     spectral: ClassVar[bool] = False  # whether U_a* L_a U_a = diag(lambda)
-    keeps_sections: ClassVar[bool] = False  # whether retaining all local sections preserves H^0
 
     def index(self, sheaf: CellularSheaf, clusters: Clusters) -> Clusters:
         """Return the clusters with all index arrays that the operator needs."""
@@ -30,7 +29,6 @@ class Internal(LocalOperator):
     name = "internal"
     label = "internal Laplacian $L_a$"
     spectral = True
-    keeps_sections = True
 
 
 @dataclass(frozen=True)
@@ -59,7 +57,6 @@ class Oversampled(LocalOperator):
 
     name = "oversampled"
     label = "oversampled operator"
-    keeps_sections = True
 
     rings: int = 1
     target: float | None = None

@@ -9,7 +9,6 @@ import warnings
 from collections.abc import Callable
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 import scipy.sparse.linalg
 from scipy.cluster.vq import kmeans2

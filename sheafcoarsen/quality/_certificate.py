@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
-import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._support import EPS, checks, linalg, ragged, tables

@@ -52,7 +52,7 @@ class SpectralQuality(ReadOnly):
     kernel_fine, kernel_coarse : int
         Number of zero eigenvalues, determined from singular values of delta and of delta R.
     section_residual : float
-        Maximum of norm(delta R z) / norm(delta) over coarse sections z; it is due to rounding.
+        Maximum of norm(delta R z) / sqrt(norm(L, inf)) over unit coarse sections z: rounding.
     fine_vectors : ndarray, shape (dim_c0, k)
         Orthonormal eigenvectors of the ``fine`` eigenvalues, if stored.
 
@@ -229,8 +229,10 @@ def spectral_quality(
     coarse_sheaf = None  # a sheaf whose Laplacian is R* L R up to a factor
     if R.shape[1] > SPARSE_ABOVE:
         exact = C.loops and C.fine.dtype == F.dtype
-        on_unit = C.R.on(F, C.clusters)
-        D = C if exact else realized(on_unit, C.partition, None, loops=True, compress=False)
+        D = C
+        if not exact:
+            on_unit = C.R.on(F, C.clusters)
+            D = realized(on_unit, C.partition, None, loops=True, compress=False)
         coarse_sheaf = unit_sheaf(D.sheaf)[0]
     of_coarse = partial(solve, scipy.sparse.csr_array(delta @ R), sheaf=coarse_sheaf)
     coarse = of_coarse(k)

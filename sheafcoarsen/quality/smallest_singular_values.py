@@ -9,7 +9,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._support import EPS, linalg, ragged, threads, warned

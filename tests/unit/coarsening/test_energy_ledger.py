@@ -36,6 +36,17 @@ def test_the_truncation_bound_can_be_zero_or_infinite_or_attained():
         assert max(rounding) > 0  # the processor decides for which seeds
 
 
+def test_norms_in_single_precision_are_summed_in_double_precision():
+    x = np.full((100_000, 2), 0.1, np.float32)
+    P = Partition(np.zeros(len(x), int))
+    empty = CellularSheaf.from_flat(
+        [], np.zeros(0, np.float32), np.zeros(0, np.float32), [1] * len(x), []
+    )
+    E = sc.energy_ledger(coarsen(empty, P, 0), x)
+    exact = len(x) * float(x[0, 0]) ** 2
+    assert_residual(E.fine_norm2 - exact, exact, n=2, eps=np.finfo(np.float32).eps)
+
+
 def test_the_fine_energy_is_computed_independently_of_the_lines():
     C = sc.coarsen(CellularSheaf.constant(nx.path_graph(6)), Partition([0, 0, 0, 1, 1, 1]), 2)
     x = np.random.default_rng(5).integers(-9, 10, size=(6, 60))

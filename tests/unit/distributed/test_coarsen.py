@@ -61,6 +61,14 @@ def unequal_clusters():
     return LARGE, sc.Partition(np.minimum(np.arange(64) // 16, 1)), [1, 100], {"n_shards": 2}
 
 
+def nearly_equal_spectra(rank):
+    """In single precision, scores of the second cluster round to those of the first."""
+    low = np.float32(0.01)
+    maps = np.array([1, low, 1, np.nextafter(low, np.float32(0))], np.float32).reshape(-1, 1, 1)
+    F = sc.CellularSheaf([[0, 1], [1, 2], [3, 4], [4, 5]], maps, maps)
+    return F, sc.Partition([0, 0, 0, 1, 1, 1]), rank, {"n_shards": 2}
+
+
 def extreme(edges, labels, **options):
     m = len(edges)
     edges, data = np.array(edges, int).reshape(-1, 2), np.arange(1.0, 2 * m + 1)
@@ -74,6 +82,8 @@ CASES = {
     **{str(rule): partial(ragged, rule) for rule in RULES},
     **{f"{rule}, principal": partial(ragged, rule, **PRINCIPAL) for rule in RULES[::2]},
     "single precision": partial(ragged, 3, np.float32),
+    "a budget for nearly equal spectra": partial(nearly_equal_spectra, sc.ranks.budget(5)),
+    "a bound between them": partial(nearly_equal_spectra, sc.ranks.below(0.00014999624064)),
     "not compressed, one shard": partial(ragged, 3, compress=False, n_shards=1),
     "complex": partial(ragged, 3, np.complex128, n_shards=8),
     "one large edge stalk": one_large_edge_stalk,
@@ -168,6 +178,23 @@ def test_warnings_are_those_of_coarsening_in_memory(memory):
             dist.coarsen(dist.to_store(memory("Z"), Z), memory("Z0"), P, sc.ranks.kernel()),
         ):
             assert C.sheaf.dim_c0 == 0
+
+
+@pytest.mark.parametrize(("sections", "ranks"), [(False, [0, 1]), (True, [3, 1]), (False, [1, 2])])
+def test_ties_at_eigenvalue_zero_are_found_by_cluster(sections, ranks, memory):
+    """Modes of eigenvalue 0 are discarded in the second cluster, unless it keeps both."""
+    rng, I = np.random.default_rng(0), np.eye(2)  # noqa: E741
+    triangle = [I] * 6 if sections else list(rng.standard_normal((6, 2, 2)))
+    F = sc.CellularSheaf([*TRIANGLE, [3, 4]], [*triangle[:3], I], [*triangle[3:], I])
+    src, P = dist.to_store(memory("src"), F), sc.Partition([0, 0, 0, 1, 1])
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        C = sc.coarsen(F, P, ranks)
+        D = dist.coarsen(src, memory("out"), P, ranks, n_shards=2)
+    assert np.array_equal(D._discards_zero, C.modes._discards_zero)
+    messages = [str(found.message) for found in said]
+    assert messages[: len(messages) // 2] == messages[len(messages) // 2 :]
+    assert any("they are 0 in cluster 1" in message for message in messages) == (ranks[1] == 1)
 
 
 # ---------------------------------------------------------------- content of `out`
@@ -306,6 +333,35 @@ def test_resumed_runs_keep_their_number_of_shards(call, url):
     C = call(n_shards=None)
     assert C.report["shards"] == 4
     assert C.report["tasks_found"] == len(C.fine.parts) + 1
+
+
+def test_the_number_of_shards_of_an_unfinished_run_is_written_once(call, url):
+    """If it is lost all the same, finished tasks of another number of shards do not count."""
+    with power_cut("shard_task"):
+        call()
+    note = Path(url("out"), "work/plan.json")
+    written = note.stat().st_mtime_ns
+    with power_cut("sealed"):
+        call()
+    assert note.stat().st_mtime_ns == written
+    note.write_bytes(note.read_bytes()[:5])
+    C = call(n_shards=2)
+    assert (C.report["shards"], C.report["tasks_found"]) == (2, 0)
+    F = grid_sheaf(9)
+    assert differences(sc.coarsen(F, sc.select(F, 9), 3, compress=True), C.load()) == []
+
+
+def test_temporary_files_of_a_run_killed_at_its_end_are_removed(call, url, monkeypatch):
+    work = Path(url("out"), "work")
+    done = _coarsen.Run.done
+    with monkeypatch.context() as context:
+        context.setattr(_coarsen.Run, "done", lambda run: done(run) and 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            call()
+    assert work.exists()
+    first = dist.open_coarsening(url("out"))
+    assert call().sheaf.header.id == first.sheaf.header.id
+    assert not work.exists()
 
 
 REFUSED = [

@@ -2,12 +2,14 @@
 
 from types import SimpleNamespace
 
+import networkx as nx
 import numpy as np
 import pytest
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen._support import checks
+from sheafcoarsen.distributed.location import place_of
 from tests.support.helpers import ties_allowed
 from tests.unit.distributed.cases import differences, grid_sheaf, power_cut
 
@@ -108,6 +110,20 @@ def test_unfinished_levels_cannot_be_opened(memory, monkeypatch):
         dist.open_levels(memory("src"))
 
 
+@pytest.mark.parametrize("memory_bytes", [0, 1e6])
+def test_finished_levels_of_another_call_are_not_changed(memory_bytes, memory):
+    src = dist.to_store(memory("src"), grid_sheaf(8))
+    options = {"rank": 2, "memory_bytes": memory_bytes}
+    with ties_allowed():
+        dist.coarsen_levels(src, memory("out"), 4, 2, **options)
+        header = place_of(memory("out/zarr.json")).get()
+        for n in (1, 3):
+            with pytest.raises(FileExistsError, match="is the result of another call"):
+                dist.coarsen_levels(src, memory("out"), 4, n, **options)
+        assert place_of(memory("out/zarr.json")).get() == header
+        assert len(dist.coarsen_levels(src, memory("out"), 4, 2, **options)) == 2
+
+
 def test_levels_without_modes_are_not_made(memory):
     F = sc.CellularSheaf([[0, 1], [0, 1], [1, 2]], [[[1.0]]] * 3, [[[2.0]], [[1.0]], [[3.0]]])
     src = dist.to_store(memory("src"), F)
@@ -126,6 +142,26 @@ def test_warnings_point_to_the_caller(memory_bytes, memory):
     with pytest.warns(sc.TiedModesWarning) as said:
         dist.coarsen_levels(src, memory("out"), 2, 1, rank=1, memory_bytes=memory_bytes)
     assert [warning.filename for warning in said] == [__file__]
+
+
+def test_spectral_selection_needs_the_maps_in_memory(memory):
+    F = sc.CellularSheaf.constant(nx.barbell_graph(8, 0))
+    src, options = dist.to_store(memory("src"), F), {"rank": 2, "method": "spectral"}
+    with pytest.raises(ValueError, match="needs all maps .* `memory_bytes` of at least 912$"):
+        dist.coarsen_levels(src, memory("out"), 8, 1, **options, memory_bytes=911)
+    with ties_allowed():
+        H = dist.coarsen_levels(src, memory("out"), 8, 1, **options, memory_bytes=912)
+    assert sorted(H[0].partition.labels[[0, -1]]) == [0, 1]
+    assert H[0].partition.sizes.tolist() == [8, 8]
+
+
+def test_cochains_are_checked_without_levels_too(memory):
+    src = dist.to_store(memory("src"), grid_sheaf(4))
+    H = dist.coarsen_levels(src, memory("out"), n_levels=0, rank=1)
+    assert H.lift([1, 2]).dtype == H.pool([1, 2]).dtype == float
+    for apply, name in ((H.lift, "z"), (H.pool, "x")):
+        with pytest.raises(TypeError, match=f"`{name}` must hold float32"):
+            apply("abc")
 
 
 def test_invalid_arguments_raise(memory):

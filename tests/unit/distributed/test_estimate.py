@@ -156,7 +156,7 @@ def test_planning_needs_about_the_estimated_memory(local_operator, per_cluster, 
     assert E.driver_bytes / 2 < peak < E.driver_bytes
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64, np.complex128])
 def test_dense_matrices_are_included_in_the_estimate(dtype, memory):
     """Dense matrices have double precision for maps of any precision."""
     F = sc.CellularSheaf.constant([[k, k + 1] for k in range(2999)])
@@ -165,19 +165,20 @@ def test_dense_matrices_are_included_in_the_estimate(dtype, memory):
     few = dist.estimate(src, P, 3)
     assert few.dense_bytes == 0  # few modes are computed by iteration
     whole = dist.estimate(src, P, sc.ranks.gap(3))
-    assert whole.dense_bytes == 5 * 8 * 1500**2
+    assert whole.dense_bytes == 5 * np.result_type(dtype, float).itemsize * 1500**2
     assert whole.task_bytes > few.task_bytes + whole.dense_bytes / 2
 
 
 def test_too_little_memory_raises_and_names_sizes_that_fit(memory):
     E, F = asked(memory, 2)
 
-    def refused(bytes_, message, **changes):
+    def refused(bytes_, message, n_clusters=9, **changes):
+        found = dataclasses.replace(E, **changes)
         with pytest.raises(MemoryError, match=message) as error:
-            check_memory(dataclasses.replace(E, **changes), bytes_ / USABLE, "it has")
+            check_memory(found, bytes_ / USABLE, "it has", n_clusters)
         return str(error.value)
 
-    check_memory(E, E.task_bytes / USABLE, "it has")
+    check_memory(E, E.task_bytes / USABLE, "it has", 9)
     fixed = BASE + E.dense_bytes
     for share in (0.6, 0.7):
         few = fixed + share * (E.task_bytes - fixed)
@@ -185,7 +186,9 @@ def test_too_little_memory_raises_and_names_sizes_that_fit(memory):
         count = int(re.search(found, refused(few, found, largest_part=0))[1])
         assert count > 2
         more = dist.estimate(dist.open_store(memory("src")), sc.select(F, 9), 3, count)
-        check_memory(more, few / USABLE, "it has")
+        check_memory(more, few / USABLE, "it has", 9)
+    refused(few, r"use 3 shards", n_clusters=3, largest_part=0)
+    refused(few, r"`n_shards` = 2: .* used: use more clusters, or", n_clusters=2, largest_part=0)
     refused(BASE, r"`P`: the maps of its largest cluster take .* use more clusters")
     dense = {"dense_bytes": 10**8, "task_bytes": int(3.6e8)}
     refused(3e8, r"`P`: .* need about 360 MB with the dense matrices", **dense)

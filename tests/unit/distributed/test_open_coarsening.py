@@ -1,5 +1,6 @@
 """Stored coarsenings: opening, loading, lifting, energy ledger and verification."""
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -97,6 +98,31 @@ def test_the_ledger_matches_that_in_memory(local_operator, columns, memory):
         assert one.truncation_bound is other.truncation_bound is None
 
 
+def test_the_ledger_requires_orthonormal_columns_as_in_memory(memory):
+    F, P = sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 0, 0, 1, 1, 1])
+    ones, x = np.ones((3, 1)), np.arange(6.0)
+    C = sc.coarsen(F, P, basis=[ones / 3**0.5, ones])
+    D = dist.to_store(memory("long"), C)
+    for ledger in (lambda: sc.energy_ledger(C, x), lambda: D.ledger(x)):
+        with pytest.raises(ValueError, match="not the identity in cluster 1 .and 0 others"):
+            ledger()
+    C = sc.coarsen(F, P, basis=[ones / 3**0.5] * 2)
+    E = dist.to_store(memory("own"), C).ledger(x)
+    assert_residual(E.fine_norm2 - x @ x, x, x, n=6)
+    assert_residual(E.discarded_norm2.sum() - 4, x, x, n=6)
+
+
+def test_energies_in_single_precision_are_summed_in_double_precision(memory):
+    """The terms of long sums in single precision would be rounded to the size of the sum."""
+    n = 40_000
+    maps = np.ones((n - 1, 1, 1), np.float32)
+    F = sc.CellularSheaf(np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), maps, maps)
+    D = dist.coarsen(dist.to_store(memory("src"), F), memory("out"), np.arange(n) // 2, 1)
+    ratios = [check.ratio for check in D.verify()]
+    assert len(ratios) == 5
+    assert max(ratios) < 0.5
+
+
 @pytest.mark.parametrize(
     ("dtype", "local_operator"), [(np.float32, "internal"), (np.complex128, "principal")]
 )
@@ -106,6 +132,7 @@ def test_verification_passes_and_detects_a_wrong_energy(dtype, local_operator, m
     V = D.verify()
     assert V.passed, str(V)
     assert len(V) == 5
+    assert V["section-4"].how == "probe"
     assert V["thm:Galerkin_realization"].how == "probe"
     ratios = [[check.ratio for check in D.verify(seed=seed)] for seed in (0, 0, 1)]
     assert ratios[0] == ratios[1] != ratios[2]

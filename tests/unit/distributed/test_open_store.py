@@ -167,6 +167,10 @@ def test_the_operator_is_the_laplacian_of_the_full_sheaf(dtype, memory):
     assert A.dtype == dtype
     for B, Y in ((A, X), (A, X[:, 0]), (A.adjoint(), X), (A, 1j * X)):
         assert_residual(B @ Y - L @ Y, L, Y, n=F.dim_c0)
+    for kind in (np.longdouble, np.clongdouble, object):
+        for B in (A, sc.laplacian_operator(F)):
+            with pytest.raises(TypeError, match="`x` must hold numbers in .*, got dtype"):
+                B @ np.ones(F.dim_c0, kind)
 
 
 def test_invalid_arguments_and_missing_stores_raise(url):

@@ -131,6 +131,18 @@ def test_unsupported_objects_and_invalid_arguments_raise(memory):
         dist.write_store(memory("src"), [1, -1], [])
 
 
+@pytest.mark.parametrize(("dtype", "low"), [(np.float64, 1e-151), (np.float32, 1e-16)])
+def test_coarse_sheaves_may_have_smaller_maps_than_a_user_may_pass(dtype, low, memory):
+    """Sections of a path are constant: the coarse maps are those of the light edge over sqrt(2)."""
+    maps = np.array([20 * low, low, 20 * low], dtype).reshape(-1, 1, 1)
+    F = sc.CellularSheaf([[0, 1], [1, 2], [2, 3]], maps, maps)
+    C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), sc.ranks.kernel())
+    with pytest.raises(ValueError, match="the largest entry of .* is .*, outside"):
+        sc.CellularSheaf([[0, 1]], maps[1:2], maps[1:2])
+    assert C.sheaf.equals(dist.to_store(memory("C"), C).load().sheaf)
+    assert C.sheaf.equals(dist.to_store(memory("sheaf"), C.sheaf).load())
+
+
 # ---------------------------------------------------------------- from pieces
 
 

@@ -174,6 +174,7 @@ def test_verdict_without_an_isometry_or_eigenvalues(sentence_of):
         (9.996, "10 times"),
         (15750.4, "15,750 times"),
         (1 - 1e-7, "99.99999 %"),
+        (1 - 2**-53, "99.99999999999999 %"),
     ],
 )
 def test_percentages_below_one_hundred_do_not_round_to_it(share, shown):
