@@ -34,7 +34,9 @@ class Elimination(ReadOnly):
     sheaf : CellularSheaf
         The sheaf on the kept vertices. Its edges are sorted by (a, b), at most one per pair, and
         followed by loops sorted by a. Edges that no elimination changed have their original maps up
-        to sign, unless they were parallel or had more rows than columns; loops have new maps.
+        to sign, unless they were parallel or had more rows than columns; loops have new maps. Minus
+        the block (a, b) of its Laplacian, the conductance between two buses of a network, is
+        ``tail_map(e).conj().T @ head_map(e)`` for the edge e = (a, b).
     kept : ndarray of int
         Indices in ``fine`` of the vertices of ``sheaf``, ascending.
     max_neighbors : int

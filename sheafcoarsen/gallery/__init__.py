@@ -16,6 +16,8 @@ The tangent planes of a sphere have no parallel field:
 >>> sc.global_sections(F).h0
 0
 
+Sheaves with random maps are made by :meth:`sheafcoarsen.CellularSheaf.random`.
+
 The modules, one for each kind of sheaf:
 
 ``bundles``

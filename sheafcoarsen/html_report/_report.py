@@ -305,6 +305,14 @@ def _about_coarsening(
             parts.append(spectrum_errors(low[0]))
             alt = "Low eigenvalues of the fine and the coarse Laplacian"
             spectra = [_shown(Q) for Q in low if Q is not None]
+            if low[1] is not None:
+                remark = (
+                    "The i-th eigenvalues of L and R* L R are lambda and nu; gamma is the smallest "
+                    "first discarded eigenvalue of a cluster, beta at least the norm of the rows "
+                    "of delta on edges between clusters, kappa = beta^2 / gamma, mu = 1 + (kappa + "
+                    "sqrt(kappa^2 + 4 kappa)) / 2, and rounding the largest error of a computed nu."
+                )
+                spectra.append(note(remark))
             spectra.append(figure("quality", alt, plot.quality, *low))
     sections = [
         ("What went in", [_shown(C.fine)]),

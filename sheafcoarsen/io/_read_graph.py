@@ -12,7 +12,13 @@ import networkx as nx
 import numpy as np
 
 from sheafcoarsen._support import PathLike, checks
-from sheafcoarsen.io.graph_files import EdgeList, read_edge_list, read_matrix_market, read_metis
+from sheafcoarsen.io.graph_files import (
+    SIGNS,
+    EdgeList,
+    read_edge_list,
+    read_matrix_market,
+    read_metis,
+)
 from sheafcoarsen.io.text import FileError, opened, read_lines, reader_of, reading
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
@@ -52,6 +58,11 @@ def _edge_list(graph: nx.Graph, signed: bool, remedy: str) -> EdgeList:
     if graph.is_directed():
         raise FileError(f"the graph is directed; {remedy} (networkx: graph.to_undirected())")
     weights: Any = [weight for _, _, weight in graph.edges(data="weight", default=1)]
+    for e, weight in enumerate(weights):  # files may hold other types, which are refused later
+        if not signed and isinstance(weight, int | float) and weight < 0:
+            ends = tuple(graph.edges())[e]
+            message = f"`weight` must not be negative, got {weight} for edge {e} {ends}; {SIGNS}"
+            raise FileError(message)
     if signed:
         weights = checks.scalar_array("weight", weights)
         if any("sign" in data for _, _, data in graph.edges(data=True)):

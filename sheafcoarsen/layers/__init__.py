@@ -8,7 +8,7 @@
 >>> import sheafcoarsen as sc
 >>> F = sc.CellularSheaf.constant(nx.path_graph(6), dim=2)
 >>> X = sc.diffusion_step(F, np.ones((12, 4)), np.eye(2), np.eye(4))
->>> out = sc.HiSP(n_modes=2, n_clusters=3)(F, X)
+>>> out = sc.HiSP(n_modes=2, n_clusters=3)(sc.normalize(F), X)
 >>> sc.readout(out.x).shape
 (8,)
 """

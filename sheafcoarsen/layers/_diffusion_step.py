@@ -65,8 +65,8 @@ def diffusion_step(
 
     Examples
     --------
-    Apply one layer of a sheaf network, whose maps are a fixed function of the features, then
-    pool the result:
+    Apply one layer of a sheaf network, whose maps are a fixed function of the features, then pool
+    the result with modes of the normalized sheaf, for which the layer smooths:
 
     >>> import networkx as nx
     >>> import numpy as np
@@ -82,7 +82,7 @@ def diffusion_step(
     >>> # learned maps (eq:learned-restriction-maps)
     >>> F = F.with_maps(maps(X[u], X[v]), maps(X[v], X[u]))
     >>> Y = sc.diffusion_step(F, X.reshape(-1, h), W1, W2)
-    >>> out = sc.HiSP(n_modes=4, n_clusters=2)(F, Y)
+    >>> out = sc.HiSP(n_modes=4, n_clusters=2)(sc.normalize(F), Y)
     >>> out.x.shape, sc.readout(out.x, "mean").shape
     ((2, 12), (12,))
     """

@@ -96,10 +96,10 @@ def select(
     weights : {"graph", "sheaf"}
         "graph": the graph's weights (a networkx edge's "weight", an adjacency's entries, default
         1); edges of a sheaf have weight 1, since a sheaf does not store its graph's weights.
-        "sheaf": norm(F_{u->e}* F_{v->e})_F, so that strong maps keep vertices together. With
-        either, links that outweigh all lighter ones together, such as switches in a power network,
-        are not cut if the vertices that they join fit into a mean cluster ("spectral" may cut
-        them).
+        "sheaf": norm(F_{u->e}* F_{v->e})_F, so that strong maps keep vertices together, whatever
+        their signs. With either, links that outweigh all lighter ones together, such as switches in
+        a power network, are not cut if the vertices that they join fit into a mean cluster
+        ("spectral" may cut them).
     seed : int
         Seed of the starting vertex, or of the method's random numbers.
     progress : bool

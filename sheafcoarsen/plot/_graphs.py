@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sheafcoarsen._support import Vertices, labels, tables
+from sheafcoarsen._support import Vertices, labels, linalg, tables
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.plot import draw, positions
@@ -45,9 +45,9 @@ def partition(
     ``pos``. Its area is proportional to the dimension r_a of its stalk (hollow if that is 0), the
     width of a coarse edge to the dimension of its stalk; a ring is a loop-cell. Both panels draw a
     cluster in the same colour, different from its neighbours'; up to 20 clusters have bold numbers.
-    In sheaves with real stalks of dimension 1 negative edges are red; a coarse edge is if most of
-    the edges between its clusters are negative, because the sign of its own maps depends on the
-    signs of the modes.
+    In sheaves with real stalks of dimension 1 negative edges are red; a coarse edge is if the
+    signed weights between its clusters, those of ``C.quotient(F.tail_data * F.head_data)``, have a
+    negative sum, because the sign of its own maps depends on the signs of the modes.
 
     Without ``pos``, a graph is drawn by its quotient if it has more than 50,000 edges, more than
     1000 edges that join more than a quarter of all pairs of its vertices, or more than 500 vertices
@@ -350,7 +350,7 @@ def _draw_fine_edges(
     """Draw the edges that are not loops, unless there are too many, and return a description."""
     from matplotlib.colors import to_rgba
 
-    edges, negative = C.fine.edges[proper], draw.negative_edges(C.fine)[proper]
+    edges, negative = C.fine.edges[proper], draw.signed_weights(C.fine)[proper] < 0
     if len(edges) > draw.LINES:
         return f"{len(edges):,} edges not drawn"
     few = len(edges) <= draw.MARKERS
@@ -380,7 +380,7 @@ def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
     K, between, all_drawn = C.partition.n_clusters, int(counts.sum()), len(kept) == len(counts)
     text = "lines: " + ("" if all_drawn else f"{int(kept.sum()):,} of ")
     text += f"{between:,} edges between clusters\n"
-    text += "red: most are negative; " if negative else ""
+    text += "red: negative in sum; " if negative else ""
     text += f"{n_edges - between:,} inside not drawn"
     if len(counts) > K * (K - 1) / 4 and not all_drawn:
         text += f"\n{len(counts):,} pairs of clusters are linked: distances mean little"
@@ -392,14 +392,17 @@ def _draw_pairs(
 ) -> bool:
     """Draw a line for each retained pair of clusters and return whether some are negative.
 
-    Lines of pairs whose crossing edges are mostly negative are red, the others grey.
+    Lines of pairs whose crossing edges have negative weights in sum are red, the others grey.
     """
     from matplotlib.colors import to_rgba
 
     counts = np.diff(C.clusters.pair_ptr)
-    signs = np.where(draw.negative_edges(C.fine)[C.clusters.crossing_edges], -1, 1)
-    sums = np.bincount(np.repeat(np.arange(len(counts)), counts), signs, len(counts))
-    negative = sums[places.links] < 0
+    weights = draw.signed_weights(C.fine)[C.clusters.crossing_edges]
+    pair = np.repeat(np.arange(len(counts)), counts)
+    sums, sizes = (np.bincount(pair, w, len(counts)) for w in (weights, np.abs(weights)))
+    # weights that cancel leave rounding of either sign
+    rounding = (4 + counts) * linalg.eps_of(C.fine.dtype) * sizes
+    negative = (sums < -rounding)[places.links]
     style: dict = {"linewidths": widths, "zorder": zorder}
     style["colors"] = np.where(negative[:, None], to_rgba(draw.NEGATIVE), to_rgba(grey))
     draw.lines(ax, label, places.coarse, C.clusters.pairs[places.links], **style)
@@ -433,7 +436,7 @@ def _draw_coarse(
             style: dict = {"color": "0.55", "linewidth": max(unit * d, 0.15)}
             handles.append(Line2D([], [], label=f"edge stalk dim {d}", **style))
         if negative:
-            handles.append(Line2D([], [], color=draw.NEGATIVE, label="mostly negative edges"))
+            handles.append(Line2D([], [], color=draw.NEGATIVE, label="negative in sum"))
     disc: dict = {"linestyle": "none", "marker": "o"}
     if K <= draw.MARKERS:  # a ring for each loop-cell
         loops, dims = C.sheaf.edges[crossing:, 0], C.sheaf.edge_dims[crossing:]

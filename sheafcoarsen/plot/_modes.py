@@ -180,7 +180,7 @@ def _draw_edges(ax: Axes, E: Eigenmodes, places: np.ndarray) -> str:
         return ""
     width = 0.3 if len(edges) > 4 * draw.MARKERS else 0.6
     draw.lines(ax, "edges", places, edges, color="0.8", linewidths=width)
-    negative = edges[draw.negative_edges(F)[proper]]
+    negative = edges[draw.signed_weights(F)[proper] < 0]
     draw.lines(ax, "negative edges", places, negative, color=draw.NEGATIVE, linewidths=width)
     return ", lines of negative edges red" if len(negative) else ""
 

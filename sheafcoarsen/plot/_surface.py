@@ -203,12 +203,14 @@ def field(  # noqa: PLR0913 (options by keyword)
         visible = scene.visible(marked.reshape(-1)).reshape(marked.shape)
         seen: np.ndarray = np.all(visible, axis=1)
         places = scene.points[marked[seen]].mean(axis=1)
-        if ax.name != "3d":
-            places = scene.view.project(places)
         label = f"index {'+' if k > 0 else ''}{Fraction(k, power)}: "
         label += f"{tables.counted(len(marked), 'face')}, {seen.sum()} visible"
         style: dict = {"marker": "o", "c": "#D55E00"} if k > 0 else {"marker": "s", "c": "#56B4E9"}
         style |= {"s": 40, "edgecolors": "black", "linewidths": 0.8, "zorder": 5}
+        if ax.name == "3d":
+            style["depthshade"] = False  # hidden marks are omitted: a faded one would look hidden
+        else:
+            places = scene.view.project(places)
         handles.append(draw.marks(ax, label, places, **style))
     draw.legend_below(ax, handles, 2, fontsize=9, ncols=2)
     what = "arrows" if power == 1 else f"{power} directions"

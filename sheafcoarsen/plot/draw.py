@@ -284,7 +284,8 @@ def write(
             gap = np.linalg.norm((np.abs(shift) - half).clip(0), axis=1)
             way = at[v] + shift[:, None] * np.linspace(0.1, 0.9, 9)[:, None]
             way = np.concatenate([way - 0.5, way + 0.5], axis=2)  # a line of small boxes
-            cost = 3 * _shared(own, taken) + _shared(own, dots)
+            wide = own + np.array([-3, 0, 3, 0])  # half a character between texts on one line
+            cost = 3 * _shared(wide, taken) + _shared(own, dots)
             cost += 10 * (4 * half.prod() - _shared(own, panel))
             if (joined := gap > 14).all():
                 cost += 20 * _shared(way.reshape(-1, 4), taken).reshape(-1, 9).sum(axis=1)
@@ -371,13 +372,17 @@ def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
 
 
 def palette(count: int) -> np.ndarray:
-    """Return distinct colours, (count, 4); each beyond the palette is far from those before it."""
+    """Return distinct colours, (count, 4); each beyond the palette is far from those before it.
+
+    None is red, as negative edges are.
+    """
     from matplotlib.colors import to_rgba_array
 
     if count <= len(PALETTE):
         return to_rgba_array(PALETTE)[:count]
     hues = max(96, count)
-    shades = [(i / hues, lightness) for lightness in (0.72, 0.38, 0.55) for i in range(hues)]
+    kept = range(hues // 12, hues - hues // 12)
+    shades = [(i / hues, lightness) for lightness in (0.72, 0.38, 0.55) for i in kept]
     others = to_rgba_array([colorsys.hls_to_rgb(*shade, 0.65) for shade in shades])
     chosen = list(to_rgba_array(PALETTE))
     nearest = np.linalg.norm(others[:, None] - chosen, axis=2).min(axis=1)
@@ -387,16 +392,16 @@ def palette(count: int) -> np.ndarray:
     return np.array(chosen)
 
 
-def negative_edges(F: CellularSheaf) -> np.ndarray:
-    """Return a mask (m,) of the negative edges of a sheaf with real stalks of dimension 1.
+def signed_weights(F: CellularSheaf) -> np.ndarray:
+    """Return the weights of the edges of a sheaf with real stalks of dimension 1, shape (m,).
 
-    The maps of a negative edge have opposite signs, or a negative scalar product if its stalk has a
-    larger dimension. In other sheaves no edge counts as negative.
+    They are the scalar products of both maps of an edge. In other sheaves all are zero, so that no
+    edge counts as negative.
     """
     if F.dtype.kind == "c" or (F.vertex_dims != 1).any():
-        return np.zeros(F.n_edges, bool)
+        return np.zeros(F.n_edges)
     edge = np.repeat(np.arange(F.n_edges), F.edge_dims)
-    return np.bincount(edge, F.tail_data * F.head_data, F.n_edges) < 0
+    return np.bincount(edge, F.tail_data * F.head_data, F.n_edges)
 
 
 def number_colors(values: np.ndarray) -> tuple[Colormap, Normalize]:

@@ -103,7 +103,7 @@ def certificate(C: Coarsening) -> Certificate:
     Let gamma be the minimum of the first discarded eigenvalues of all clusters, beta an upper bound
     on norm(delta_X), kappa = beta^2 / gamma and mu = 1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2.
     Then the i-th eigenvalues nu_i of R* L R and lambda_i of L satisfy nu_i / (mu + nu_i / gamma) <=
-    lambda_i <= nu_i for every i (docs/conventions.md, section 8).
+    lambda_i <= nu_i for every i up to the number of the nu_i (docs/conventions.md, section 8).
 
     Parameters
     ----------

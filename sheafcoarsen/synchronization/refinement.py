@@ -202,7 +202,6 @@ class PoseCertificate(ReadOnly):
     def _repr_html_(self) -> str:
         rows = [("certified optimal", self.is_optimal), ("cost", f"{self.cost:.9g}")]
         rows += [("lower bound of all costs", f"{self.lower_bound:.9g}")]
-        rows += [("smallest eigenvalue", self.smallest_eigenvalue)]
         return tables.table(rows, caption="PoseCertificate")
 
 

@@ -74,6 +74,8 @@ def test_page_shows_sizes_checks_losses_times_and_versions(page, C):
     for check in sc.verify(C).checks:
         assert {check.name, check.label, check.verdict} <= texts
     assert {"retained internal", "discarded crossing", "closure", "mu"} <= texts
+    (meaning,) = (text for text in texts if "first discarded eigenvalue of a cluster" in text)
+    assert {"lambda", "nu", *vars(sc.certificate(C))} <= set(re.findall(r"\w+", meaning))
     assert {"restricted similarity", "coarsen <it>", "1.250 s"} <= texts
     assert {"<name>: 34 → 4 vertices", "<name>", "type <this>"} <= texts
     for step in ("verification", "losses", "eigenvalues", "pictures"):

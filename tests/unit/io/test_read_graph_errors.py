@@ -17,6 +17,8 @@ from tests.unit.io.test_read_graph import ARRAY, FILES, GENERAL, GML, MTX, PATTE
 
 refuses = functools.partial(errors.refuses, read_graph)
 
+SIGNS = "CellularSheaf.signed, read_graph(path, signed=True) and --signed accept negative weights"
+
 EDGE_LISTS = [
     ("0 1 1_000\n", 1, "must be a number, got '1_000'"),
     ("0 1 2\n0 2 \u0661\n", 2, "must be a number, got '\u0661'"),
@@ -137,7 +139,8 @@ BAD_GRAPHML = [
     (GRAPHML.format(MIXED), None, "not a GraphML graph"),
     (graphml("double", "x"), None, "could not convert"),
     (graphml("string", "2"), None, "`weight` must hold"),
-    (graphml("double", "-2"), None, "`weight` must not be negative"),
+    (graphml("double", "-2"), None, "`weight` must not be negative, got -2.0"),
+    (graphml("double", "-2"), None, SIGNS),
     (graphml("double", "NaN"), None, "`weight` must be finite"),
     (GRAPHML.format(BODY.format("undirected", VALUE.format(1))), None, "GraphML"),
     (graphml("complex", "1"), None, "not a GraphML graph"),
@@ -161,7 +164,7 @@ BAD_GML = [
     (gml(more="edge [ source 7 target 8 ]", first="simple 1"), None, "is duplicated"),
     (gml('"a"'), None, "`weight` must hold"),
     (gml("[ a 1 ]"), None, "`weight` must hold"),
-    (gml("-2"), None, "`weight` must not be negative"),
+    (gml("-2"), None, "must not be negative, got -2 for edge 0 (7, 8); " + SIGNS),
     (gml("NAN"), None, "`weight` must be finite"),
     (gml("+INF"), None, "`weight` must be finite"),
     ("graph " + "[ a " * 10**5, None, "not a GML graph"),

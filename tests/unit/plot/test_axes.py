@@ -15,7 +15,7 @@ from matplotlib.figure import Figure
 
 import sheafcoarsen as sc
 from sheafcoarsen import plot
-from sheafcoarsen.plot.draw import cluster_colors, number_colors, palette, title
+from sheafcoarsen.plot.draw import NEGATIVE, cluster_colors, number_colors, palette, title
 from tests.support.errors import raises
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -179,6 +179,23 @@ def test_names_are_nearer_to_their_vertex_than_to_others():
         assert gaps.argmin() == v
 
 
+@pytest.mark.parametrize(("gap", "line"), [(1, False), (4, True)])
+def test_names_on_one_line_are_half_a_character_apart(gap, line):
+    """Names of two vertices stand between them, unless "8" and "13" would read 813."""
+    ax = Figure(dpi=72).subplots()
+    panel = ax.inset_axes((0, 0, 1, 1))
+    panel.set(xlim=(0, ax.bbox.width), ylim=(0, ax.bbox.height))
+    words = [plot.draw.text(panel, word, np.zeros(2), np.zeros(2)) for word in ("8", "13")]
+    widths = [word.get_window_extent().width for word in words]
+    for word in words:
+        word.remove()
+    places = np.array([[50.0, 50.0], [50 + 8 + sum(widths) + gap + 8, 50]])
+    right, left = np.array([[8, 0, 1]]), np.array([[-8, 0, -1], [0, 11, 0]])
+    plot.draw.write(panel, [("8", [(0, right)]), ("13", [(1, left)])], places)
+    assert [word.get_text() for word in panel.texts] == ["8", "13"]
+    assert [word.xyann[1] == 0 for word in panel.texts] == [True, line]
+
+
 def test_titles_are_broken_between_words_and_outside_of_formulas():
     ax = Figure().add_axes((0, 0, 0.05, 1))
     title(ax, r"a word $\delta \delta \delta \delta x$ b c", 12, pad=3)
@@ -305,6 +322,8 @@ def test_palette_colours_are_distinct():
     # an eighth of the distance between black and white
     distances = np.linalg.norm(colors[:20, None] - colors[:20], axis=2) + np.eye(20)
     assert distances.min() > np.sqrt(3) / 8
+    # none is as near to the red of negative edges as crimson, "#D74267"
+    assert np.linalg.norm(colors[:20, :3] - mpl.colors.to_rgb(NEGATIVE), axis=1).min() > 0.45
     np.testing.assert_array_equal(palette(3), colors[:3])
     assert palette(0).shape == (0, 4)
     assert len(np.unique(palette(400), axis=0)) == 400

@@ -267,18 +267,33 @@ def test_a_graph_with_hubs_is_drawn_through_its_quotient(ax):
     assert distances[hub, C.partition.labels[hub]] == distances[own].min()
 
 
-def test_links_are_red_if_most_of_their_edges_are_negative(ax):
-    signs = np.where(np.random.default_rng(1).random(HAIRBALL.number_of_edges()) < 0.5, -1, 1)
-    F = sc.CellularSheaf.signed(list(HAIRBALL.edges), sign=signs)
+def test_links_are_red_if_their_weights_have_a_negative_sum(ax):
+    """The sign of a sum of a few small integers is not that of most of them; some sums are zero."""
+    weights = np.random.default_rng(1).choice([-3, -2, -1, 1, 2, 3], HAIRBALL.number_of_edges())
+    signs = {"sign": np.sign(weights), "weight": np.abs(weights)}
+    F = sc.CellularSheaf.signed(list(HAIRBALL.edges), **signs)
     C = sc.coarsen(F, sc.select(F, 30), 1)
     left, right = panels(C, ax=ax)
-    sums = np.zeros((30, 30))
-    np.add.at(sums, tuple(np.sort(C.partition.labels[F.edges], axis=1).T), signs)
+    sums, counts = np.zeros((2, 30, 30), int)
+    pair = tuple(np.sort(C.partition.labels[F.edges], axis=1).T)
+    np.add.at(sums, pair, weights)
+    np.add.at(counts, pair, np.sign(weights))
+    assert (np.sign(sums) != np.sign(counts)).any()
     ends = joined_pairs(left, right)
     red = (left["links"].get_colors() == mpl.colors.to_rgba("#E41A1C")).all(axis=1)
     np.testing.assert_array_equal(red, sums[tuple(np.sort(ends, axis=1).T)] < 0)
     assert 0 < red.sum() < len(red)
-    assert "red: most are negative" in ax.child_axes[0].get_xlabel()
+    assert "red: negative in sum" in ax.child_axes[0].get_xlabel()
+
+
+@pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
+@pytest.mark.parametrize(("weights", "is_red"), [([2, 3, -5], False), ([2, 3, -6], True)])
+def test_weights_that_cancel_up_to_rounding_are_not_red(weights, is_red, scale, ax):
+    maps = scale * np.sqrt(np.abs(weights))[:, None, None]
+    F = sc.CellularSheaf([[0, 1]] * 3, maps, maps * np.sign(weights)[:, None, None])
+    _, right = panels(sc.coarsen(F, sc.Partition([0, 1]), 1), ax=ax)
+    red = mpl.colors.to_rgba("#E41A1C")
+    assert [tuple(color) == red for color in right["crossing edges"].get_colors()] == [is_red]
 
 
 def test_graphs_without_hubs_are_drawn_edge_by_edge():

@@ -201,6 +201,7 @@ def test_visible_faces_with_an_index_are_marked(kind, form):
     assert len({mark.get_facecolor().tobytes() for mark in marks}) == 2
     assert [text.get_text() for text in ax.get_legend().get_texts()] == labels
     draw(ax)
+    assert all((mark.get_facecolor()[:, 3] == 1).all() for mark in marks)  # none is faded in space
 
 
 def test_a_field_without_singular_faces_has_no_legend(ax):

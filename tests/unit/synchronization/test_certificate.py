@@ -121,6 +121,7 @@ def test_a_local_minimum_is_not_certified(what, turns):
     lowered = (Z.lower_bound - S.cost) / (42 * 2 * Z.smallest_eigenvalue)
     assert 1 - 1e-6 < lowered < 1.1
     assert Z.smallest_eigenvalue == pytest.approx(-2 * (1 - np.cos(turn)), rel=1e-6)
+    assert "eigenvalue" not in Z._repr_html_()  # of which matrix, only its docstring can say
     assert f"at most {S.cost - Z.lower_bound:.3g} above the optimum" in repr(S)
     percent = 100 * (S.cost - Z.lower_bound) / S.cost
     assert f"(not certified, gap {percent:.2g} % of the cost, cost={S.cost:.6g}" in repr(Z)
