@@ -73,7 +73,7 @@ class Rule:
         >>> sc.local_modes(F, P, sc.ranks.fixed(2).whole_multiplets()).ranks
         array([3])
         """
-        return WholeMultiplets(self)
+        return self if isinstance(self, WholeMultiplets) else WholeMultiplets(self)
 
     def _repr_html_(self) -> str:
         rows = [(item.name, str(getattr(self, item.name))) for item in fields(self)]
@@ -159,10 +159,6 @@ class WholeMultiplets(Rule):
     def needs_kernels(self) -> bool:  # type: ignore[override]
         """Whether the wrapped rule needs kernels."""
         return self.rule.needs_kernels
-
-    def whole_multiplets(self) -> Rule:
-        """Return this rule, which already keeps whole multiplets."""
-        return self
 
     def ranks(self, spectra: Spectra) -> np.ndarray:
         """Return the ranks of the wrapped rule, extended to the ends of multiplets."""

@@ -39,6 +39,11 @@ def normalize(
     -------
     CellularSheaf
 
+    Raises
+    ------
+    ValueError, TypeError
+        If ``sheaf`` is not a sheaf, ``singular`` is not one of these or ``eps`` is not positive.
+
     Warns
     -----
     SingularDegreeWarning

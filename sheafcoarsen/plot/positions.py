@@ -14,7 +14,7 @@ from scipy.spatial.distance import cdist
 
 from sheafcoarsen._support import checks, surfaces
 from sheafcoarsen.coarsening import Coarsening
-from sheafcoarsen.plot.draw import LINES, MARKERS
+from sheafcoarsen.plot.draw import LINES, MARKERS, NUMBERED
 
 UpAxis: TypeAlias = Literal["x", "y", "z", "-x", "-y", "-z"]
 """The coordinate axis that points up in a picture, or down with a minus sign."""
@@ -320,9 +320,9 @@ def places_of(C: Coarsening, pos: Any, faces: Any, view: Any, up: Any) -> Places
 
     Unlike means, these coincide only where vertices do. On a surface they are visible vertices, and
     clusters without any are omitted. Without ``pos`` positions are computed from distances in the
-    graph, and clusters that overlap are then moved apart. If edges would cover each other (too many
-    of them, between over a quarter of all pairs of vertices, or at hubs), positions are computed in
-    the quotient instead.
+    graph, and clusters that overlap are moved apart, up to 20 also off edges of others. If edges
+    would cover each other (too many of them, between over a quarter of all pairs of vertices, or at
+    hubs), positions are computed in the quotient instead.
     """
     F, labels, K = C.fine, C.partition.labels, C.partition.n_clusters
     if faces is None:
@@ -352,6 +352,8 @@ def places_of(C: Coarsening, pos: Any, faces: Any, view: Any, up: Any) -> Places
     if pos is None and K:  # so that a heavy link between close clusters is seen
         radius = 0.15 * float(np.ptp(flat, axis=0).max()) / np.sqrt(K)
         coarse = _apart(coarse, np.full(K, radius), np.zeros((0, 2), int))
+        if K <= NUMBERED:
+            coarse = _off_lines(coarse, C.clusters.pairs, 0.7 * radius)
     links = seen[C.clusters.pairs].all(axis=1)
     return Places(flat, coarse, order, seen, links, scene, False, how)
 
@@ -418,4 +420,25 @@ def _apart(centres: np.ndarray, radii: np.ndarray, pairs: np.ndarray) -> np.ndar
         centres = centres.copy()
         np.add.at(centres, near[:, 0], steps / 2)
         np.add.at(centres, near[:, 1], -steps / 2)
+    return centres
+
+
+def _off_lines(centres: np.ndarray, pairs: np.ndarray, gap: float) -> np.ndarray:
+    """Return positions that hardly lie within ``gap`` of lines that join two others.
+
+    Otherwise a line would seem to end at a vertex that it passes.
+    """
+    own = (np.arange(len(centres))[:, None, None] == pairs).any(axis=2)
+    for _ in range(50):
+        start, line = centres[pairs[:, 0]], centres[pairs[:, 1]] - centres[pairs[:, 0]]
+        length = np.maximum(np.linalg.norm(line, axis=1), 1e-300)
+        unit = line / length[:, None]
+        normal = np.stack([-unit[:, 1], unit[:, 0]], axis=1)
+        from_start = centres[:, None] - start
+        along, off = (from_start * unit).sum(axis=2), (from_start * normal).sum(axis=2)
+        near = (along > 0) & (along < length) & (np.abs(off) < gap) & ~own
+        if not near.any():
+            break
+        push = np.where(near, np.where(off < 0, -gap, gap) - off, 0) / 2
+        centres = centres + push @ normal / np.maximum(near.sum(axis=1), 1)[:, None]
     return centres

@@ -9,6 +9,7 @@ from scipy.spatial import ConvexHull
 from sheafcoarsen.plot import surface
 from sheafcoarsen.plot.positions import (
     _apart,
+    _off_lines,
     _strongest,
     graph_layout,
     scene_of,
@@ -177,6 +178,17 @@ def test_many_coinciding_discs_are_separated():
     centres = _apart(np.random.default_rng(2).random((n, 2)), radii, np.zeros((0, 2), dtype=int))
     nearest = np.sort(np.linalg.norm(centres[1:200, None] - centres[None, 1:], axis=2), axis=1)
     assert np.median(nearest[:, 1]) > 1.4
+
+
+@pytest.mark.parametrize("height", [0.0, -0.3])
+def test_a_disc_is_moved_off_a_line_between_two_others(height):
+    """And no disc that ends the line, lies on its extension, or is far from it."""
+    centres = np.array([[0, 0], [10, 0], [4, height], [12, 0], [5, 5]])
+    moved = _off_lines(centres, np.array([[0, 1], [1, 2], [0, 2]]), 1.0)
+    np.testing.assert_array_equal(moved[[0, 1, 3, 4]], centres[[0, 1, 3, 4]])
+    assert moved[2, 0] == 4
+    assert 0.99 < abs(moved[2, 1]) <= 1
+    assert moved[2, 1] * height >= 0
 
 
 def test_linked_discs_are_placed_near_each_other():
