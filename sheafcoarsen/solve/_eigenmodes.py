@@ -65,8 +65,9 @@ class Eigenmodes(ReadOnly):
     iterations : int
     completeness : {"dense", "inertia", "probe"}
         Why no lower pair is missing: all pairs were computed; a factorization counted them
-        (Sylvester's law of inertia); or random start vectors found none. "direct" does not count
-        eigenvalues that ``tol`` does not separate from the next; a smaller ``tol`` may.
+        (Sylvester's law of inertia); or random start vectors found none. "probe" also stands for k
+        zeros, if there are more global sections than k. "direct" does not count eigenvalues that
+        ``tol`` does not separate from the next; a smaller ``tol`` may.
     sheaf : CellularSheaf
         The input.
 
@@ -136,9 +137,10 @@ def eigenmodes(
         mass.
     method : {"auto", "dense", "direct", "multilevel"}
         "dense" computes all eigenpairs, "direct" uses a factorization and counts by inertia, and
-        "multilevel" uses the sheaf's own coarsening. "auto" uses "dense" up to dimension 800 or if
-        k is near the dimension; otherwise it estimates the cost of a factorization, and uses
-        "direct" if that is cheaper, or affordable and "multilevel" does not converge.
+        "multilevel" uses the sheaf's own coarsening; both use "dense" if 4 (k + 3) is at least the
+        dimension. "auto" uses "dense" then, and up to dimension 800; otherwise it estimates the
+        cost of a factorization, and uses "direct" if that is cheaper, or affordable and
+        "multilevel" does not converge.
     mass : array_like, shape (n,), optional
         Positive weights m_v of the vertices: L x = lambda M x with M = blockdiag(m_v I). For
         example, the areas of a mesh's vertices; on fine meshes, take ``tol=1e-10``. Masses may

@@ -126,6 +126,11 @@ def least_squares(
     NotConverged
         If the iteration does not reach ``tol``.
 
+    Warns
+    -----
+    SingularProblemWarning
+        If rounding errors may have determined the number of sections.
+
     Examples
     --------
     Heights from noisy differences, each the height of an edge's tail minus that of its head:

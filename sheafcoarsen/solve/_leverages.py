@@ -66,6 +66,11 @@ def leverages(
         If exact leverages do not sum to the rank within 1e-10, because maps have very different
         norms or are nearly consistent on cycles; ``result`` of the error holds them.
 
+    Warns
+    -----
+    SingularProblemWarning
+        If rounding errors may have determined the number of sections.
+
     Examples
     --------
     A triangle with a pendant edge, which every spanning tree contains:

@@ -81,6 +81,11 @@ class Solver:
     ValueError, TypeError
         If the shift is negative, vertices are out of range, or the method is unknown.
 
+    Warns
+    -----
+    SingularProblemWarning
+        If rounding errors may have determined the number of sections.
+
     Examples
     --------
     Potentials on a path of three vertices, the last one grounded, for a unit current into the

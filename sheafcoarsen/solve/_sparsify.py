@@ -172,6 +172,11 @@ def sparsify(sheaf: CellularSheaf, eps: float, *, seed: Seed = 0) -> Sparsificat
     NotConverged
         If the solver or the eigenvalue iteration does not converge.
 
+    Warns
+    -----
+    SingularProblemWarning
+        If rounding errors may have determined the number of sections.
+
     Notes
     -----
     Probabilities are powers of 1/2, because edges are halved repeatedly: in each round the edges at

@@ -20,8 +20,8 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 from sheafcoarsen.solve import Solver, solve_in_range
 from sheafcoarsen.synchronization.connection import Connection, Poses, costs_of, edge_turns
 
-HALVINGS = 20
-"""Maximum number of times that a step is halved because it would increase the cost."""
+LENGTHS = 20
+"""Maximum number of lengths tried for a step, each half of the one before."""
 
 
 class PoseSheaf:
@@ -125,7 +125,7 @@ def refined_poses(connection: Connection, poses: Poses, steps: int = 100) -> Pos
             x, solved = solve_in_range(solve, coboundary(sheaf).T @ r, 1e-6), True
         except NotConverged as error:  # the inexact solution may still reduce the cost
             x, solved = np.asarray(error.result), False
-        for length in 0.5 ** np.arange(HALVINGS):
+        for length in 0.5 ** np.arange(LENGTHS):
             there = problem.after(poses, length * x)
             sheaf, r = problem.at(there)
             new_cost = float(r @ r)

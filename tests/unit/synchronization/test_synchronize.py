@@ -222,7 +222,7 @@ def test_steps_that_would_increase_the_cost_are_halved(monkeypatch, dim):
     G, _ = pose_graph(dim, ring_with_chords(30, 30), noise=0.3)
     start = random_rotations(30, dim, np.random.default_rng(1))
     with monkeypatch.context() as patch:
-        patch.setattr(refinement, "HALVINGS", 1)
+        patch.setattr(refinement, "LENGTHS", 1)
         assert len(sc.synchronize(G, refine=True, start=start).costs) == 1
 
         def uphill(solve, b, tol):
