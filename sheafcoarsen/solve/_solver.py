@@ -146,10 +146,10 @@ class Solver:
             blocks, roots = unit_blocks(A, left.vertex_dims)
         self.levels: tuple[int, ...] = (A.shape[0],)
         self._multigrid: Multigrid | None = None
+        self._kernel: Any = None
         self._approximate: Callable[[np.ndarray], np.ndarray]
         if size == 0:  # the solution is 0: no unknown remains, or L = 0
-            self._approximate = np.zeros_like
-            lowest = 0.0
+            self._approximate, lowest = np.zeros_like, 0.0
         elif self.method == "direct":
             rounding = max(left.n_vertices, 10) * self._eps
             self._approximate, lowest = _factored(blocks, roots, rounding)
@@ -161,20 +161,18 @@ class Solver:
             self.levels = tuple(self._multigrid.dims)
             lowest = self._multigrid.lowest
         else:
-            self._approximate = scipy.sparse.csr_array(roots @ adjoint(roots)).__matmul__
-            lowest = 0.0
+            inverse = scipy.sparse.csr_array(roots @ adjoint(roots))
+            self._approximate, lowest = inverse.__matmul__, 0.0
         if reduced is not None:
             on_left = self._approximate
             self._approximate = lambda X: reduced.solution_from(X, on_left)
             self.levels = (L.shape[0], *self.levels)
             lowest *= min(size / (self._norm or 1.0), 1.0) * reduced.is_determined
         self._exact = reduced is not None and (self.method == "direct" or size == 0)
-        self._kernel: Any = None
-        coarse = self._multigrid if reduced is None else None
         # the coarsest level looks regular if clusters have discarded zero modes of L
         sees_all = self._multigrid is None or self._multigrid.holds_kernel
         if shift == 0 and (lowest <= NEAR_SINGULAR or not (sees_all or self._is_regular())):
-            basis = coarse.kernel() if coarse is not None else None
+            basis = self._multigrid.kernel() if self._multigrid and reduced is None else None
             if basis is None:
                 basis = global_sections(self._unit_sheaf).basis
             if free.dtype != self._unit_sheaf.dtype:
@@ -448,9 +446,7 @@ def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
 
     The result is also None if maps along leaves and chains would amplify rounding errors.
     """
-    if sheaf.dim_c0 <= DIRECT_BELOW:
-        return None
-    if dim_of_few_edges(sheaf) < LEAST_REMOVED * sheaf.dim_c0:
+    if sheaf.dim_c0 <= DIRECT_BELOW or dim_of_few_edges(sheaf) < LEAST_REMOVED * sheaf.dim_c0:
         return None
     K = eliminate(sheaf)
     return K if K.growth < 1e8 else None  # half of the digits then remain
