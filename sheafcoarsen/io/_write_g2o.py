@@ -15,10 +15,11 @@ from sheafcoarsen.synchronization import PoseGraph, Synchronization, isotropic_i
 def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) -> None:
     """Write a pose graph as g2o text, with its own poses or with computed ones.
 
-    :func:`read_g2o` with ``poses=True`` reads it without loss: numbers are written with all digits,
-    rotations as angles or quaternions. Landmarks that no pose saw are written only if ``S`` is
-    None and ``G`` has their positions. The file is written to a temporary name and renamed, so a
-    crash does not damage an old file.
+    :func:`read_g2o` with ``poses=True`` reads it without loss, with the vertices in the order of
+    the file and their ids as labels: numbers are written with all digits, rotations as angles or
+    quaternions. Landmarks that no pose saw are written only if ``S`` is None and ``G`` has their
+    positions. The file is written to a temporary name and renamed, so a crash does not damage an
+    old file.
 
     Parameters
     ----------
