@@ -8,7 +8,7 @@ from typing import Literal, TypeAlias, get_args
 
 import numpy as np
 
-from sheafcoarsen._support import Seed, checks, threads
+from sheafcoarsen._support import checks, threads
 from sheafcoarsen.partition._partition import Partition
 from sheafcoarsen.partition.links import HEAVIEST, Links, grouped_sums, is_plain, links_of
 from sheafcoarsen.partition.methods import (
@@ -46,7 +46,7 @@ def select(
     n_clusters: int,
     method: Method = "auto",
     weights: Weights = "graph",
-    seed: Seed = 0,
+    seed: int = 0,
     progress: bool = False,
 ) -> Partition:
     """Partition the vertices into clusters with strong internal links.
@@ -142,7 +142,7 @@ def find_clusters(
     n_clusters: int,
     method: Method = "auto",
     weights: Weights = "graph",
-    seed: Seed = 0,
+    seed: int = 0,
     progress: bool = False,
 ) -> tuple[Links, np.ndarray]:
     """Return the links and the labels that `select` computes, without its warning."""
