@@ -26,7 +26,8 @@ def diffusion_step(
     sheaf, if W1, W2 and the activation are identities, it is ``eq:app-euler-graph-diffusion``.
     Delta is the normalized sheaf Laplacian, as in the paper: the function normalizes the sheaf,
     using the pseudo-inverse if a diagonal block is singular. A sheaf that is already normalized
-    does not change.
+    does not change. With identities, I - Delta keeps modes of eigenvalues near 2 as well as those
+    near 0; W1 = I / 2 or :func:`diffuse` smooths.
 
     Parameters
     ----------
@@ -66,7 +67,7 @@ def diffusion_step(
     Examples
     --------
     Apply one layer of a sheaf network, whose maps are a fixed function of the features, then pool
-    the result with modes of the normalized sheaf, for which the layer smooths:
+    the result with modes of the normalized sheaf, whose Laplacian the layer uses:
 
     >>> import networkx as nx
     >>> import numpy as np

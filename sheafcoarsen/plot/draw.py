@@ -353,7 +353,7 @@ def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
     each other in a plot without an edge.
     """
     which, many = np.arange(n), len(PALETTE)
-    if n > 8:  # up to 8 colours differ at first sight
+    if n > 10:  # up to 10 colours differ at first sight
         ends = pairs[pairs[:, 0] != pairs[:, 1]].T
         near = scipy.sparse.coo_array((np.ones(ends.shape[1]), tuple(ends)), shape=(n, n))
         near = (near + near.T).tocsr()

@@ -378,11 +378,11 @@ def test_rings_around_one_centre_have_distinct_coarse_vertices(ax):
 
 def test_all_colours_are_used_about_equally_often():
     """Two would be enough for a tree, but its branches would look like one cluster."""
-    for K, most in ((10, 3), (8, 1)):
+    for K, most in ((12, 3), (10, 1)):
         axes = plot.partition(coarsened(nx.balanced_tree(2, 6), K), ax=Figure().add_subplot())
         colors = collections(axes.child_axes[1])["vertices"].get_facecolors()
         names = [tuple(color) for color in colors]
-        assert len(set(names)) == (6 if K == 10 else 8)
+        assert len(set(names)) == (6 if K == 12 else 10)
         assert max(map(names.count, names)) <= most
 
 
