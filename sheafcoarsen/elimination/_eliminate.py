@@ -323,8 +323,8 @@ def eliminate(
         Maximum number of neighbours of an eliminated vertex. Values above 2 are allowed only for
         connections, whose maps are scaled isometries. Star-mesh then replaces a vertex by edges of
         weight w_i w_j / sum w between its neighbours, which is exact for stalks of dimension 1
-        and rotations of the plane, and otherwise where transports along different paths agree;
-        other vertices are kept. Vertices with the fewest neighbours are eliminated first.
+        and rotations of the plane. In other connections a vertex is kept if two of its parallel
+        edges, given or made by eliminations, or a loop have transports that disagree. Vertices with the fewest neighbours are eliminated first.
 
     Returns
     -------

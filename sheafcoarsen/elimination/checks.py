@@ -31,7 +31,8 @@ def check_connection(F: CellularSheaf, max_neighbors: int) -> None:
                     f"scaled isometries, but for the {name} map A of edge {e} "
                     f"({F.edges[e, 0]} -> {F.edges[e, 1]}) A* A "
                     f"differs from a^2 I by {off[bad] / max(trace[bad], 1e-300):.2g} a^2: "
-                    f"use `max_neighbors` = 2, which is exact for any maps"
+                    f"use `max_neighbors` = 2, which is exact for any maps and keeps all vertices "
+                    f"with more neighbours"
                 )
 
 
