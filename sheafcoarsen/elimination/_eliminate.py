@@ -324,7 +324,8 @@ def eliminate(
         connections, whose maps are scaled isometries. Star-mesh then replaces a vertex by edges of
         weight w_i w_j / sum w between its neighbours, which is exact for stalks of dimension 1
         and rotations of the plane. In other connections a vertex is kept if two of its parallel
-        edges, given or made by eliminations, or a loop have transports that disagree. Vertices with the fewest neighbours are eliminated first.
+        edges, given or made by eliminations, or a loop have transports that disagree. Vertices
+        with the fewest neighbours are eliminated first.
 
     Returns
     -------

@@ -112,7 +112,8 @@ def poses(
     proper, order = shown[shown[:, 0] != shown[:, 1]], order_of(S)
     along = np.abs(np.diff(order[proper])[:, 0]) == 1
     width = float(np.clip(600 / max(len(proper), 1), 0.5 if places.shape[1] == 2 else 0.8, 1.6))
-    ways = (("loop closures", proper[~along], LIGHT, 0.8), ("odometry", proper[along], DARK, 1.3))
+    pale = LIGHT if places.shape[1] == 2 else "0.6"  # darker than the grid of axes in space
+    ways = (("loop closures", proper[~along], pale, 0.8), ("odometry", proper[along], DARK, 1.3))
     for label, some, color, factor in ways:
         draw.lines(ax, label, places, some, colors=color, linewidths=factor * width)
     alone = np.setdiff1d(np.arange(n), edges)

@@ -210,7 +210,7 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
             side = max(float((high - low).max()), 1e-300)
             pos[own] = (placed - (low + high) / 2) * (np.sqrt(sizes[c]) / side)
             boxes[c] = np.ptp(pos[own], axis=0)
-    return pos + _shelves(boxes + np.maximum(0.1 * np.sqrt(sizes), 1)[:, None])[piece]
+    return pos + _shelves(boxes + np.maximum(0.18 * np.sqrt(sizes), 1)[:, None])[piece]
 
 
 def _ranks(groups: np.ndarray, *keys: np.ndarray) -> np.ndarray:
