@@ -12,7 +12,7 @@ from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
-from sheafcoarsen._support import checks, tables
+from sheafcoarsen._support import EPS, checks, tables
 
 __all__ = ["below", "budget", "fixed", "gap", "kernel"]
 
@@ -144,7 +144,7 @@ class Gap(Rule):
         candidate = position < np.minimum(self.max_rank, ranks - 1)[cluster]
         jump, widest = np.diff(spectra.scores, append=0.0), np.full(len(ranks), -1.0)
         np.maximum.at(widest, cluster[candidate], jump[candidate])
-        best = np.flatnonzero(candidate & (jump >= widest[cluster] - spectra.ties))[::-1]
+        best = np.flatnonzero(candidate & (jump >= (1 - EPS**0.5) * widest[cluster]))[::-1]
         ranks[cluster[best]] = position[best] + 1  # the first of equal gaps is written last
         return ranks
 
@@ -208,9 +208,9 @@ def kernel() -> Kernel:
     """Keep all modes of zero energy: the local sections.
 
     Singular values of the local coboundary, with maps scaled to entries of about 1, count as zero
-    up to ``max(rows, N_a) eps`` times the largest one, or times 4 if that is larger, and the basis
-    consists of right singular vectors; eigenvalues of L_a could not distinguish maps that differ by
-    less than about sqrt(eps). The coarse sheaf then needs no loops (``eq:loopless_condition``).
+    up to ``max(rows, N_a) eps`` times the largest one or the norms of loops, and the basis consists
+    of right singular vectors; eigenvalues of L_a could not distinguish maps that differ by less
+    than about sqrt(eps). The coarse sheaf then needs no loops (``eq:loopless_condition``).
 
     Returns
     -------

@@ -404,7 +404,7 @@ def check_range(
     dtype: npt.DTypeLike,
     remedy: str = "rescale the maps (L scales with the square of the factor)",
 ) -> None:
-    """Raise an error if the largest entry, of maps by default, is outside `range_limits`, unless 0.
+    """Raise an error if the largest entry is nonzero and outside `range_limits`.
 
     The ``remedy`` ends the message.
     """

@@ -113,8 +113,8 @@ def zero_energy(n: Any, dtype: npt.DTypeLike, size: Any) -> Any:
     """Return the level up to which eigenvalues of a Laplacian of norm ``size`` count as zero.
 
     Eigenvalues are computed in double precision. Rounding of maps in single precision changes
-    singular values of delta by up to 4 eps norm(delta), whatever n is, so that eigenvalues up to
-    its square count as zero.
+    singular values of delta by a few eps norm(delta), independently of n, so that eigenvalues up to
+    (4 eps)^2 ``size`` count as zero.
     """
     level = np.maximum(zero_level(n, eps_of(float), 1.0), zero_level(1, eps_of(dtype), 1.0) ** 2)
     return level * np.asarray(size, np.float64)

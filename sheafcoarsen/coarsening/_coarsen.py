@@ -396,8 +396,9 @@ def realized(
     elif loops:
         factors = factored_loops(R, least)
     pattern = None if like is None else like.sheaf
-    noise = rounding_noise(R.clusters.dims, R.sheaf.dtype)
-    if modes is None:  # a user's columns may have any norm, and noise scales with it
+    if modes is not None:
+        noise = rounding_noise(R.clusters.dims, R.sheaf.dtype)
+    else:  # a user's columns may have any norm, and noise scales with it
         largest = np.zeros(int(R.offsets[-1]))
         np.maximum.at(largest, R.indices, np.abs(R.data))
         shortest = np.where(R.ranks > 0, np.inf, 0.0)

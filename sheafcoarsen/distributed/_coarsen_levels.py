@@ -209,6 +209,10 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     options: dict[str, Any] = {"local_operator": operator, "loops": loops, "compress": compress}
     stored: list[StoredCoarsening] = []
     rest: Hierarchy | None = None
+    header = find_header(place)
+    another = (
+        f"{place.url} exists and is the result of another call: remove it, or use another path"
+    )
     for i in itertools.count():
         above = stored[-1].sheaf if stored else src
         if above.n_bytes <= memory_bytes:
@@ -220,6 +224,8 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         if isinstance(step, str):
             why = step
             break
+        if header is not None and i >= len(header.levels):
+            raise FileExistsError(another)
         P, ranks = step
         level = place / f"level-{i}"
         C = coarsen(
@@ -238,12 +244,9 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         stored.append(C)
     H = StoredHierarchy(tuple(stored), rest, why)
     names = [f"level-{i}" for i in range(len(H))]
-    if header := find_header(place):
+    if header is not None:
         if (header.levels, header.stopped_because) != (names, why):
-            raise FileExistsError(
-                f"{place.url} exists and is the result of another call: remove it, or pass "
-                f"another path"
-            )
+            raise FileExistsError(another)
         return H
     new_group(place)
     mark(Root(place), kind="hierarchy", levels=names, stopped_because=why)

@@ -14,6 +14,7 @@ from sheafcoarsen.modes.local_operators import Internal, Oversampled
 from sheafcoarsen.modes.problems import (
     MAX_DENSE,
     LocalProblems,
+    balance,
     is_large,
     kernel_workspace,
     with_even_rows,
@@ -130,9 +131,14 @@ class OversampledProblems(LocalProblems):
         if self.target is None:
             self.target = pilot_target(self.work, P)
         even, skewed = with_even_rows(self.work)
+        units = np.ones(self.work.dim_c0)
+        if skewed:
+            whole = Partition(np.zeros(self.work.n_vertices, np.int64))
+            even, (_, units, _) = balance(self.work, clusters_of(self.work, whole))
         self.problems = kernels.PatchProblems(
             f=self.work.arrays,
             even=even.arrays,
+            units=units,
             skewed=skewed,
             dims=clusters.dims,
             p=self.patches.arrays,

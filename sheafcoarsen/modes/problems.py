@@ -307,7 +307,8 @@ class LocalProblems:
         first = np.append(out.scores, 0)[np.minimum(out.starts[:-1] + zeros, len(out.scores))]
         positive = np.where(zeros < ranks, first, out.following)
         doubtful = (zeros > 0) & (out.norms > 1e2 * positive) & ~large
-        resolved = positive > levels  # else a multiple eigenvalue 0, whose cut is tied
+        # else a multiple eigenvalue 0, whose cut is tied, or errors below those of `rounding_noise`
+        resolved = (positive > levels) & (out.norms > 10 * dims.clip(1) * positive)
         if not doubtful.any():
             return
         labels, edges = self.partition.labels, self.work.edges

@@ -154,7 +154,8 @@ def fills_little(L: scipy.sparse.csr_array) -> bool:
     labels = connected_components(L, directed=False)[1]
     sizes = np.bincount(labels)
     for c in np.flatnonzero(sizes >= max(sizes.max() / 10, min(direct_up_to, sizes.max()))):
-        levels = _level_sizes(L, np.flatnonzero(labels == c))
+        at = np.flatnonzero(labels == c)
+        levels = _level_sizes(L[at][:, at], np.arange(len(at)))
         affordable = float(DIRECT_BEFORE) * len(levels) * L.nnz
         if float(levels.max()) ** 3 > affordable:
             most = max(affordable, DIRECT_OPERATIONS)

@@ -177,9 +177,15 @@ def find_clusters(
             "metis": part_by_metis,
         }
         find, spectral = finders[method], method == "spectral"
-        if spectral and isinstance(F_or_graph, CellularSheaf) and not is_plain(F_or_graph):
-            find = functools.partial(cluster_spectrally, sheaf=F_or_graph)
-        cluster = functools.partial(_cluster, find, rng, not spectral)
+        sheaf = F_or_graph if spectral and isinstance(F_or_graph, CellularSheaf) else None
+
+        def cluster(links: Links, count: int, vertices: np.ndarray | None = None) -> np.ndarray:
+            part = find
+            if sheaf is not None and not is_plain(sheaf):
+                inner = sheaf if vertices is None else sheaf.subsheaf(vertices)
+                part = functools.partial(cluster_spectrally, sheaf=inner)
+            return _cluster(part, rng, not spectral, links, count)
+
         labels = cluster(links, n_clusters)
         if labels.max() >= n_clusters:  # more components than clusters
             labels = pack_small_components(links, labels, n_clusters, cluster)

@@ -169,11 +169,10 @@ def cluster_spectrally(
 ) -> np.ndarray:
     """Return cluster labels from spectral clustering, component by component.
 
-    The eigenvectors are those of the graph, or of ``sheaf`` if it has the same vertices; k-means
+    The eigenvectors are those of the graph, or of ``sheaf``, which has the same vertices; k-means
     divides their normalized rows (von Luxburg, A tutorial on spectral clustering, 2007, after Ng,
     Jordan and Weiss).
     """
-    n = len(links.sizes)
     matrix = links.matrix(np.maximum(links.weights, EPS))  # links of weight 0 are links, too
     component = links.components()
     labels, limits = component.astype(np.int32), np.bincount(component)
@@ -186,7 +185,7 @@ def cluster_spectrally(
         if k in (1, len(members)):
             labels[members] = first[c] + np.arange(len(members)) * (k > 1)
             continue
-        if sheaf is None or len(sheaf.vertex_dims) != n:  # `links` may be part of its graph
+        if sheaf is None:
             inner = matrix[members][:, members]
             roots = scipy.sparse.diags_array(1 / np.sqrt(inner.sum(axis=1)))
             rows = _leading_eigenvectors(scipy.sparse.csr_array(roots @ inner @ roots), k, rng)
@@ -355,14 +354,14 @@ def pack_small_components(
     links: Links,
     component: np.ndarray,
     n_clusters: int,
-    cluster: Callable[[Links, int], np.ndarray],
+    cluster: Callable[[Links, int, np.ndarray], np.ndarray],
 ) -> np.ndarray:
     """Return labels of exactly ``n_clusters`` clusters if there are more components than that.
 
     Components lighter than the mean cluster are packed, undivided and heaviest first, into bins,
     which become clusters. The number of bins is proportional to their weight, at least one, and
     large enough that the other vertices suffice for the remaining clusters, labelled by
-    ``cluster``.
+    ``cluster`` from their links, the number of clusters and the vertices.
     """
     weight = grouped_sums(component, links.sizes)
     mean = weight.sum() / n_clusters
@@ -375,7 +374,7 @@ def pack_small_components(
     if len(others):
         inner = links.matrix(links.weights)[others][:, others]
         rest = Links(inner.indptr.astype(np.int64), inner.indices, inner.data, links.sizes[others])
-        labels[others] = n_bins + cluster(rest, n_clusters - n_bins)
+        labels[others] = n_bins + cluster(rest, n_clusters - n_bins, others)
     return labels
 
 

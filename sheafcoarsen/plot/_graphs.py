@@ -380,7 +380,7 @@ def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
     K, between, all_drawn = C.partition.n_clusters, int(counts.sum()), len(kept) == len(counts)
     text = "lines: " + ("" if all_drawn else f"{int(kept.sum()):,} of ")
     text += f"{between:,} edges between clusters\n"
-    text += "red: negative in sum; " if negative else ""
+    text += "red: negative sum of weights; " if negative else ""
     text += f"{n_edges - between:,} inside not drawn"
     if len(counts) > K * (K - 1) / 4 and not all_drawn:
         text += f"\n{len(counts):,} pairs of clusters are linked: distances mean little"
@@ -436,7 +436,7 @@ def _draw_coarse(
             style: dict = {"color": "0.55", "linewidth": max(unit * d, 0.15)}
             handles.append(Line2D([], [], label=f"edge stalk dim {d}", **style))
         if negative:
-            handles.append(Line2D([], [], color=draw.NEGATIVE, label="negative in sum"))
+            handles.append(Line2D([], [], color=draw.NEGATIVE, label="negative sum of weights"))
     disc: dict = {"linestyle": "none", "marker": "o"}
     if K <= draw.MARKERS:  # a ring for each loop-cell
         loops, dims = C.sheaf.edges[crossing:, 0], C.sheaf.edge_dims[crossing:]

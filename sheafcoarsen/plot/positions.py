@@ -424,7 +424,7 @@ def _apart(centres: np.ndarray, radii: np.ndarray, pairs: np.ndarray) -> np.ndar
 
 
 def _off_lines(centres: np.ndarray, pairs: np.ndarray, gap: float) -> np.ndarray:
-    """Return positions that hardly lie within ``gap`` of lines that join two others.
+    """Return positions moved to about ``gap`` from lines that join two others.
 
     Otherwise a line would seem to end at a vertex that it passes.
     """

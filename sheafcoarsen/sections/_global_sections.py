@@ -74,8 +74,8 @@ class GlobalSections(ReadOnly):
     levels: tuple[int, ...]
 
     def __post_init__(self) -> None:
-        dense = isinstance(self.basis, np.ndarray)
-        ragged.read_only(np.asarray(self.basis if dense else self.basis.data))
+        if isinstance(self.basis, np.ndarray):  # scipy writes to the arrays of sparse matrices
+            ragged.read_only(self.basis)
 
     def toarray(self) -> np.ndarray:
         """Return the basis as a dense array.

@@ -17,8 +17,9 @@ from sheafcoarsen.sheaf import CellularSheaf, component_labels, spanning_forest,
 def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | None:
     """Return an orthonormal basis of H^0 of a forest, sparse if it has many columns and entries.
 
-    Returns None if there is a cycle other than a loop, the rank of an edge is unclear, or sections
-    of a subtree are not determined by their values at its root.
+    Returns None if there is a cycle other than a loop, the rank of an edge is unclear, sections of
+    a subtree are not determined by their values at its root, or large stalks have many edges, which
+    take the time of the cube of both dimensions each.
     """
     loops = F.edges[:, 0] == F.edges[:, 1]
     if len(loops) - loops.sum() >= max(F.n_vertices, 1):
@@ -26,6 +27,10 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
     labels = component_labels(F.n_vertices, F.edges)
     roots = np.unique(labels, return_index=True)[1]
     if len(loops) - loops.sum() != F.n_vertices - len(roots):
+        return None
+    dims = F.vertex_dims.astype(float)
+    work = (dims[F.edges].sum(axis=1) ** 3).sum()
+    if work > max(1e9, 100 * (dims**3).sum()):
         return None
     found, _, parent_edges = spanning_forest(F.n_vertices, F.edges, roots)
     children = found[::-1][parent_edges[found[::-1]] >= 0]  # from leaves to roots

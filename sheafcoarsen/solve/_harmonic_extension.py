@@ -157,8 +157,7 @@ def _with_guides(
     finite = weights[np.isfinite(weights)]
     if finite.size:  # check the square roots, which become entries of maps
         for extreme in (finite.min(), finite.max()):
-            remedy = "use other units, or np.inf for values that hold exactly"
-            checks.check_range("sqrt(weight)", float(np.sqrt(extreme)), sheaf.dtype, remedy)
+            checks.check_range("weight", float(np.sqrt(extreme)), sheaf.dtype)
     # from the weight pull / eps on, a value is a constraint up to rounding: the squares of the maps
     # would be lost if they were added to the weight
     ends, rows = sheaf.edges.ravel(), np.repeat(sheaf.edge_dims, 2)

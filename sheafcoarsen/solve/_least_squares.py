@@ -180,7 +180,7 @@ def least_squares(
     if x.dtype.kind == "c":
         dtype = np.result_type(dtype, np.complex64)
     solve = Solver(sheaf, method=method, fixed=fixed, progress=progress)
-    # so that steps, which contain inverse squares of the maps, do not leave the range of numbers
+    # scaled so that corrections, of size b / norm(delta)^2, stay in range
     units = column_units(np.vstack([columns, sheaf.largest_entry * x]))
     x, residual, iterations = _minimized(solve, columns / units, x / units, tol)
     x *= units

@@ -72,7 +72,7 @@ def transport(
     ValueError, TypeError
         If the maps are not a connection, vertices do not exist, values have the wrong shape, a mass
         or t is not positive, or t is so small that heat does not reach all vertices, or so large
-        that rounding errors would determine the result.
+        that rounding errors would exceed about 1e-6.
 
     See Also
     --------
@@ -133,11 +133,11 @@ def transport(
     sources = np.zeros((n, 2))
     sources[at] = np.stack([np.linalg.norm(b[at], axis=1), np.ones(len(at))], axis=1)
     # below this M / t, rounding errors of L change y by more than 1e-6
-    least = 1e-10 * float(scalar.diagonal().max(initial=0.0)) / masses.mean() if n else 0.0
+    least = 1e-10 * float(scalar.diagonal().mean()) / masses.mean() if n else 0.0
     if t is not None and shift < least:
         raise ValueError(
-            f"`t` = {t:g} is so large that rounding errors would determine the result: pass at "
-            f"most {t * shift / least:.2g}"
+            f"`t` = {t:g} is so large that rounding errors would exceed about 1e-6: pass at most "
+            f"{0.95 * t * shift / least:.2g}"
         )
     while True:
         M = shift * masses
@@ -152,8 +152,8 @@ def transport(
             )
         if shift < least:
             raise ValueError(
-                f"heat does not reach vertex {name} for any t, because the weights of edges differ "
-                f"too much"
+                f"heat reaches vertex {name} for no t that rounding permits, because the weights "
+                f"of edges differ too much"
             )
         shift /= 16  # edges of very different weights need more than their number suggests
     y = Factors(csr_array(L + diags_array(np.repeat(M, d))), 0.0).solve(b.reshape(-1))

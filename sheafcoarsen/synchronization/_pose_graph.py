@@ -191,13 +191,13 @@ class PoseGraph(ReadOnly):
             n_vertices=n,
             **self._weights(m, dim),
         )
-        kappa, tau, points = (getattr(self._connection, x) for x in ("weights", "tau", "points"))
-        lengths = np.abs(points).max(axis=1, initial=0)
+        roots = np.sqrt(self._connection.tau)
+        lengths = np.maximum(np.abs(self._connection.points).max(axis=1, initial=0), 1)
         for name, sizes in (
-            ("sqrt(kappa)", np.sqrt(kappa)),
-            ("sqrt(tau)", np.sqrt(tau)),
-            ("translations", lengths),
-            ("sqrt(tau) times translations", np.sqrt(tau) * lengths),
+            ("sqrt(kappa)", np.sqrt(self._connection.weights)),
+            ("sqrt(tau)", roots),
+            ("translations or points", lengths),
+            ("sqrt(tau) times translations or points", roots * lengths),
         ):
             checks.check_range(name, sizes.max(initial=0), np.float64, "use other units")
 
@@ -437,6 +437,9 @@ def _rotations(name: str, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
     matrices = _real(name, value, *shapes)
     single = np.asarray(value).dtype == np.float32
     check_unitary(matrices.astype(np.float32) if single else matrices, lambda k: f"`{name}[{k}]`")
+    if single:  # the nearest ones in double precision
+        U, _, V = np.linalg.svd(matrices)
+        matrices = ragged.read_only(U @ V)
     if (bad := checks.first_true(np.linalg.det(matrices) < 0)) is not None:
         raise ValueError(f"`{name}[{bad}]` must be a rotation, but its determinant is -1")
     return matrices

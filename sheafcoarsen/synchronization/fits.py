@@ -34,7 +34,7 @@ def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.n
             warned.warn(
                 f"the frames are not determined, because eigenvalues {d} and {d + 1} nearly "
                 f"coincide: {low:.6g} and {high:.6g}. The measurements contradict each other as "
-                f"much as random ones would, or weights differ by too many digits",
+                f"much as random ones would, or weights differ by too many orders of magnitude",
                 SingularProblemWarning,
             )
     return frames, ragged.read_only(lowest)

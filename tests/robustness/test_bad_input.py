@@ -593,9 +593,9 @@ sc.PoseGraph(edges=EDGES, rotations=[QUARTER] * 3, translations=np.eye(3, 2), ka
     tau=[1, 1, -2.0] -> `tau[2]` must be positive, got -2
     kappa=1e-310 -> the largest entry of `sqrt(kappa)` is 1e-155, outside 1.5e-150 .. 1.3e+150,
         where squares in float64 are safe: use other units
-    translations=np.full((3, 2), 1e155) -> the largest entry of `translations` is 1e+155
+    translations=np.full((3, 2), 1e155) -> the largest entry of `translations or points` is 1e+155
     tau=1e200, translations=np.full((3, 2), 1e100)
-        -> the largest entry of `sqrt(tau) times translations` is 1e+200
+        -> the largest entry of `sqrt(tau) times translations or points` is 1e+200
     edges=[[0, 1], [1, 2], [0, 2**33]], n_vertices=None -> `edges` requires 8589934593 vertices
     n_vertices=2 | n_vertices=-1 -> `n_vertices` must be at least 4
     n_vertices=10**400 -> `n_vertices` requires 1e+400 vertices

@@ -199,8 +199,8 @@ def test_no_section_is_lost_where_weights_differ_by_many_digits(dim, digits, ran
     [(nx.grid_2d_graph(8, 8), 3, 10, "internal", np.float64),
      (nx.path_graph(60), 1, 10, "internal", np.complex128),
      (nx.random_labeled_tree(60, seed=2), 2, 4, "internal", np.float32),
-     (nx.grid_2d_graph(8, 8), 3, 8, "oversampled", np.float64),
-     (nx.path_graph(60), 1, 8, "oversampled", np.complex128),
+     (nx.grid_2d_graph(8, 8), 3, 10, "oversampled", np.float64),
+     (nx.path_graph(60), 1, 10, "oversampled", np.complex128),
      (nx.random_labeled_tree(60, seed=2), 2, 4, "oversampled", np.float32)],
 )  # fmt: skip
 def test_no_section_is_lost_where_scales_of_vertices_differ_by_many_digits(

@@ -75,6 +75,23 @@ def test_multiplets_end_at_gaps_above_sqrt_eps(local_operator, dtype):
         assert M.tied.tolist() == [whole == 3], difference
 
 
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_kernels_end_at_rounding_of_the_largest_singular_value(dtype):
+    """Edges [1 | 1] and [1 | 1 + s] have the singular values 2 and s / 2, up to terms of s^2."""
+    eps = np.finfo(dtype).eps
+    for s, dim in ((4 * eps, 1), (16 * eps, 0)):  # 2 eps 2 is the level
+        head = np.array([1, 1 + s], dtype).reshape(2, 1, 1)
+        F = CellularSheaf([[0, 1], [0, 1]], np.ones_like(head), head)
+        for scale in (1, 0.75, 2.0**-20):
+            G = F.with_maps(*(dtype(scale) * data for data in (F.tail_data, F.head_data)))
+            assert ranks_of_sheaf(G) == [dim]
+
+
+def ranks_of_sheaf(F):
+    P = Partition(np.zeros(F.n_vertices, int))
+    return sc.local_modes(F, P, sc.ranks.kernel()).ranks.tolist()
+
+
 def test_budget_breaks_ties_by_cluster_index():
     n, ones = 1000, np.ones(1000, np.int64)
     scores = np.tile([1.0, 0.0], n // 2)
@@ -133,3 +150,12 @@ def test_the_first_of_gaps_that_are_equal_up_to_rounding_is_taken_at_any_scale(s
     F = sc.CellularSheaf.constant(nx.hypercube_graph(3), weight=np.full(12, size**2))
     P = sc.Partition(np.zeros(8, int))
     assert sc.local_modes(F, P, sc.ranks.gap(7)).ranks.tolist() == [1]
+
+
+def test_gaps_far_below_a_heavy_edge_are_compared_exactly():
+    """The lowest gaps are .25, 1.25 and .5, and sqrt(eps) times the norm of L_a is 3."""
+    weight = [1e8, 1.0, 0.5, 1e8, 1.0]
+    F = sc.CellularSheaf.constant([[i, i + 1] for i in range(5)], weight=weight)
+    with ties_allowed():
+        M = sc.local_modes(F, sc.Partition(np.zeros(6, int)), sc.ranks.gap(3))
+    assert M.ranks.tolist() == [2]

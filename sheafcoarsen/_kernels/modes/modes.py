@@ -16,14 +16,13 @@ from sheafcoarsen._kernels.dense import (
     eigh_lowest,
     eigvalsh,
     inf_norm,
-    normalized,
     orthonormalize,
     singular_rows,
 )
 from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 from sheafcoarsen._kernels.modes.blocks import Blocks, put_modes
 from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, stack
-from sheafcoarsen._kernels.modes.patches import delta_kernel
+from sheafcoarsen._kernels.modes.patches import delta_kernel, loop_norm
 
 
 class ModesOut(NamedTuple):
@@ -120,10 +119,9 @@ def local_spectra(lo, hi, f, c, s, out):
 def kernel_dims(lo, hi, sheaves, c, rows, eps, s, dims):
     """Write the kernel dimensions of local operators, computed from singular values, to ``dims``.
 
-    ``dims`` is 0 on entry. ``sheaves`` are ``f``, which is not used, and the ``Balanced`` sheaf, in
-    which the maps of every edge, of a loop too, have entries of about 1. Singular values up to
-    max(rows, N_a) eps max(4, the largest one) count as zero, so those of a loop whose maps cancel
-    do. ``rows`` is -1 for clusters that are left out.
+    ``dims`` is 0 on entry. ``sheaves`` are ``f``, which is not used, and the ``Balanced`` sheaf.
+    Singular values up to max(rows, N_a) eps max(sigma_max, norms of loops) count as zero, so those
+    of a loop whose maps cancel do. ``rows`` is -1 for clusters that are left out.
     """
     for a in range(lo, hi):
         n, height = c.dims[a], rows[a]
@@ -133,8 +131,9 @@ def kernel_dims(lo, hi, sheaves, c, rows, eps, s, dims):
         if singular_rows(height, n, False, s) != 0:
             return a
         dims[a] = n
+        loop = loop_norm(a, sheaves[1].f, c, height, 1.0)
         for j in range(min(height, n)):
-            if s.w[j] > max(height, n) * eps * max(s.w[0], 4.0):
+            if s.w[j] > max(height, n) * eps * max(s.w[0], loop):
                 dims[a] -= 1
     return -1
 
@@ -225,11 +224,14 @@ def singular_modes(lo, hi, sheaves, c, rows, eps, s, out):
             continue
         unit = cluster_unit(a, f, c)
         assemble(a, f, c, unit, s.map, s.a)
-        norms[a] = inf_norm(s.a, n, s.sums) / unit / unit
+        top = inf_norm(s.a, n, s.sums)
+        norms[a] = top / unit / unit
         stack(a, f, c, rows[a], s.a)
-        scale = normalized(s.a, rows[a] * n)
-        n_values = 0 if scale == 0 else min(rows[a], n)
-        if singular_rows(0 if scale == 0 else rows[a], n, True, s) != 0:
+        for i in range(rows[a] * n):
+            s.a[i] *= unit
+        height = np.int64(0 if top == 0 else rows[a])
+        n_values = min(height, n)
+        if singular_rows(height, n, True, s) != 0:
             return a
         for j in range(n // 2):  # reverse to ascending order: the null space comes first
             for i in range(n):
@@ -238,10 +240,10 @@ def singular_modes(lo, hi, sheaves, c, rows, eps, s, out):
                 s.z[j * n + i] = entry
         at = starts[a]
         for j in range(r):
-            sigma = s.w[n - 1 - j] * scale if n - 1 - j < n_values else 0.0
+            sigma = s.w[n - 1 - j] / unit if n - 1 - j < n_values else 0.0
             scores[at + j] = sigma * sigma
         if r < n:
-            sigma = s.w[n - 1 - r] * scale if n - 1 - r < n_values else 0.0
+            sigma = s.w[n - 1 - r] / unit if n - 1 - r < n_values else 0.0
             following[a] = sigma * sigma
             tied[a] = r > 0 and following[a] - scores[at + r - 1] <= sqrt_eps * norms[a]
         put_modes(a, n, f, c, s.z, eps, out.blocks)

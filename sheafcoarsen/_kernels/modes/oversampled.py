@@ -16,6 +16,7 @@ from sheafcoarsen._kernels.dense import (
     eigvalsh,
     gram,
     inf_norm,
+    orthonormalize,
     potrf,
     potrs,
     power_of_two,
@@ -49,7 +50,8 @@ class PatchProblems(NamedTuple):
     """The sheaf, its clusters and patches, and parameters of the responses."""
 
     f: tuple  # SheafArrays
-    even: tuple  # SheafArrays with the same sections, for which edges have maps of one size
+    even: tuple  # SheafArrays whose edges have maps of one size; its sections times units are f's
+    units: np.ndarray  # (dim_c0,) powers of two, 1 unless the sheaf is skewed
     skewed: bool  # whether sections differ in size at the two ends of an edge
     dims: np.ndarray  # (K,) dimensions N_a of the clusters
     p: Patches
@@ -158,6 +160,15 @@ def prepare(a, problems, workspace):
     k, info = delta_kernel(patch, even, c, skewed, rows, eps, workspace.kernel)
     if info == 0 and k > 0:
         k, info = restriction(k, N, n, eps, basis, other, s)
+        if skewed:
+            at = 0
+            for v in p.members[p.starts[a] : p.starts[a] + p.counts[a]]:
+                for i in range(f.vertex_dims[v]):
+                    if at < n:
+                        for j in range(k):
+                            basis[j * n + at] *= problems.units[f.vertex_offsets[v] + i]
+                        at += 1
+            orthonormalize(basis[: k * n].reshape(k, n), n, 0, k)
     if info == 0:
         nb, at = 0, 0
         for v in p.members[p.starts[a] : p.starts[a] + p.counts[a]]:
@@ -182,6 +193,8 @@ def score(j, k, w, n, scale, unit, least):
     if j < k:
         return 0.0
     eigenvalue = max(-w[j], -n * EPS * w[k]) * scale
+    if not eigenvalue > 0:  # all responses to sources are rounding
+        return 1 / least
     return min(max(1 / math.sqrt(eigenvalue) / unit / unit, least), 1 / least)
 
 

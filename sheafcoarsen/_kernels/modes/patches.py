@@ -195,6 +195,28 @@ def shifted_copy(a, n, shift, out):
 
 
 @subkernel
+def loop_norm(a, f, c, rows, unit):
+    """Return the largest norm of both maps of a loop of cluster a, times ``unit``, or 0.
+
+    If the maps cancel, their difference, which the operator contains, is rounding relative to this
+    norm, and must not count as rank (`zero_level`).
+    """
+    largest = 0.0
+    for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
+        e = c.internal_edges[k]
+        if f.edges[e, 0] == f.edges[e, 1]:
+            squares = 0.0
+            for i in range(f.tail_offsets[e], f.tail_offsets[e + 1]):
+                squares += abs(f.tail_data[i] * unit) ** 2
+            for i in range(f.head_offsets[e], f.head_offsets[e + 1]):
+                squares += abs(f.head_data[i] * unit) ** 2
+            # 4 d eps norm is the level of one loop, which the tolerance of a small patch misses
+            factor = max(1.0, 4 * f.edge_dims[e] / max(rows, c.dims[a]))
+            largest = max(largest, factor * math.sqrt(squares))
+    return largest
+
+
+@subkernel
 def delta_kernel(patch, f, c, skewed, rows, eps, workspace):
     """Write an orthonormal basis of ker delta_T as rows; return its dimension, and LAPACK's info.
 
@@ -217,20 +239,7 @@ def delta_kernel(patch, f, c, skewed, rows, eps, workspace):
         largest = max(largest, a[i * n + i].real)
     top = inf_norm(a, n, s.sums)
     tolerance = max(rows, n) * eps
-    loop = 0.0
-    for k in range(c.internal_ptr[patch], c.internal_ptr[patch + 1]):
-        e = c.internal_edges[k]
-        # If the maps of a loop cancel, their difference, which the operator contains, is rounding
-        # relative to their norm, and must not count as rank (`zero_level`).
-        if f.edges[e, 0] == f.edges[e, 1]:
-            squares = 0.0
-            for i in range(f.tail_offsets[e], f.tail_offsets[e + 1]):
-                squares += abs(f.tail_data[i] * unit) ** 2
-            for i in range(f.head_offsets[e], f.head_offsets[e + 1]):
-                squares += abs(f.head_data[i] * unit) ** 2
-            # 4 d eps norm is the level of one loop, which the tolerance of a small patch misses
-            factor = max(1.0, 4 * f.edge_dims[e] / max(rows, n))
-            loop = max(loop, factor * math.sqrt(squares))
+    loop = loop_norm(patch, f, c, rows, unit)
     norm = max(math.sqrt(top), loop)
     mu = max(64 * n * EPS * largest, 4 * tolerance * tolerance * norm * norm)
     shifted_copy(a, n, -mu, spare)

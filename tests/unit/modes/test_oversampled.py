@@ -391,6 +391,61 @@ def test_scores_are_finite_if_responses_are_at_rounding_level(dim):
         assert (np.diff(scores) >= 0).all()
 
 
+def with_section(edges, x, dtype=float):
+    """Return a sheaf with stalks of dimension 1 whose only section is x."""
+    maps = 1 / np.asarray(x)[np.asarray(edges)]
+    maps = (maps / maps.max(axis=1, keepdims=True)).astype(dtype)
+    return CellularSheaf(edges, *maps.T.reshape(2, -1, 1, 1))
+
+
+PEAK = np.where(np.arange(120) == 40, 1e6, 1)
+TOWER = 1e8 ** np.array([0.0, 1, 2, 3, 3, 2, 1, 0])
+
+
+@pytest.mark.parametrize(
+    ("x", "dtype", "size_of_cluster", "rings"), [(PEAK, np.float32, 40, 1), (TOWER, float, 2, 2)]
+)
+@pytest.mark.parametrize("rank", [sc.ranks.kernel(), 2])
+def test_sections_far_larger_outside_the_cluster_are_kept(x, dtype, size_of_cluster, rings, rank):
+    n = len(x)
+    F = with_section(np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), x, dtype)
+    P = Partition(np.arange(n) // size_of_cluster)
+    C = oversampled(F, P, rank, rings=rings)
+    assert sc.global_sections(C.sheaf).h0 == sc.global_sections(F).h0 == 1
+    assert_verified(C)
+
+
+@pytest.mark.parametrize("power", [8, 20, 24, 40])
+def test_small_entries_of_sections_are_accurate(power):
+    """The sections of both clusters have the entries 1 and 2^-power."""
+    t = 2.0**-power
+    F = with_section([[0, 2], [0, 1], [1, 3], [2, 3]], [t, 1, 1, t])
+    C = oversampled(F, Partition([1, 0, 1, 0]), sc.ranks.kernel())
+    for a, (small, large) in enumerate(([1, 0], [0, 1])):
+        basis = C.block(a)[:, 0]
+        assert_residual(basis[small] - t * basis[large], t, n=4)
+    assert sc.global_sections(C.sheaf).h0 == 1
+
+
+def test_sections_that_vanish_on_the_cluster_are_none_of_it():
+    """Vertices 2 and 3 have a section of their own, next to a cluster whose section is 1e6."""
+    F = CellularSheaf(
+        [[0, 1], [1, 2], [2, 3]],
+        np.reshape([1.0, 1e-3, 1e-6], (3, 1, 1)),
+        [[[1e-6]], [[0.0]], [[1.0]]],
+    )
+    C = oversampled(F, Partition([0, 0, 1, 1]), sc.ranks.kernel(), rings=2)
+    assert C.ranks.tolist() == [0, 1]
+    assert sc.global_sections(C.sheaf).h0 == sc.global_sections(F).h0 == 1
+
+
+def test_scores_of_responses_that_are_all_rounding_are_not_the_smallest():
+    F = CellularSheaf([[0, 1]], [[[1.0]]], [[[0.0625]]])
+    C = oversampled(F, Partition([0, 0]), 1, target=1e-9)
+    assert C.modes.next_eigenvalues[0] > C.modes.operator_norms[0]
+    assert_verified(C)
+
+
 def test_kernels_of_patches_with_fewer_edges_than_start_vectors():
     """The cluster of isolated vertices comes after one whose singular values are not zero."""
     F = CellularSheaf.constant([[0, 1], [1, 2], [2, 3], [3, 0], [4, 5]], n_vertices=20)

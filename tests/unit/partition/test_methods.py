@@ -192,6 +192,14 @@ def test_two_planted_camps_are_found(seed):
     )  # the graph alone does not show the camps
 
 
+def test_planted_camps_are_found_next_to_small_components_that_share_a_cluster():
+    F = camps(0)
+    G, _, _ = sc.disjoint_union([F, CellularSheaf.constant([], n_vertices=4)])
+    P = sc.select(G, 3, method="spectral")
+    assert P.n_clusters == 3
+    assert agreement(P.labels[:400], PLANTED) >= 0.99
+
+
 @pytest.mark.parametrize(("d", "dtype"), [(1, complex), (2, float), (3, np.float32), (2, complex)])
 def test_planted_clusters_of_consistent_transports_are_found(d, dtype):
     F, labels = transports(0, d, dtype)

@@ -283,7 +283,7 @@ def test_links_are_red_if_their_weights_have_a_negative_sum(ax):
     red = (left["links"].get_colors() == mpl.colors.to_rgba("#E41A1C")).all(axis=1)
     np.testing.assert_array_equal(red, sums[tuple(np.sort(ends, axis=1).T)] < 0)
     assert 0 < red.sum() < len(red)
-    assert "red: negative in sum" in ax.child_axes[0].get_xlabel()
+    assert "red: negative sum of weights" in ax.child_axes[0].get_xlabel()
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])

@@ -167,7 +167,7 @@ VALUE = [1.0, 0.0]
         (PLANE, (0, [1.0]), "`value` must have shape (2,), got (1,) (a vector a in space"),
         (PLANE, (0, VALUE, 0.0), "`t` must be positive"),
         (PLANE, (0, VALUE, 0.01), "is so small that heat does not reach vertex"),
-        (PLANE, (0, VALUE, 1e12), "is so large that rounding errors would determine the result"),
+        (PLANE, (0, VALUE, 1e12), "is so large that rounding errors would exceed about 1e-6"),
         (PLANE, (0, np.ones((2, 3))), "`value` must have shape (2,), got (2, 3)"),
         (PLANE, (0, VALUE, None, np.zeros(2000)), "`mass` must be positive and finite, got 0"),
         (PLANE, (0, VALUE, None, np.ones(3)), "`mass` must hold one real number for each of 2"),

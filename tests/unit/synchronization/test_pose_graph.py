@@ -17,6 +17,7 @@ from tests.unit.synchronization.conftest import (
     cost_by_hand,
     plane,
     pose_graph,
+    random_rotations,
     reflected,
     ring_with_chords,
     sighted,
@@ -58,6 +59,19 @@ def test_arrays_are_read_only_copies(dim):
     assert (H.translations == 1).all()
     for name in ("edges", "rotations", "translations", "kappa", "tau"):
         assert not getattr(G, name).flags.writeable
+
+
+def test_rotations_in_single_precision_are_replaced_by_the_nearest_ones():
+    R = random_rotations(3, 3, np.random.default_rng(0)).astype(np.float32)
+    G = sc.PoseGraph([[0, 1], [1, 2], [0, 2]], R, np.eye(3))
+    assert_residual(G.rotations @ G.rotations.swapaxes(1, 2) - np.eye(3), G.rotations, n=3)
+    assert_residual(G.rotations - R, R, n=3, eps=np.finfo(np.float32).eps)
+    assert dataclasses.replace(G, tau=2.0).tau.tolist() == [2.0] * 3
+
+
+def test_tiny_translations_are_in_range():
+    G = sc.PoseGraph([[0, 1]], [np.eye(2)], [[1e-155, 0.0]])
+    assert sc.synchronize(G).translations[1, 0] == 1e-155
 
 
 def test_isolated_vertices_and_landmarks_that_nobody_sees_are_counted():
