@@ -37,7 +37,6 @@ The module ``boundary`` checks values given at vertices, for :mod:`sheafcoarsen.
 from sheafcoarsen.sections._global_sections import (
     GlobalSections,
     cohomology_dims,
-    find_sections,
     global_sections,
 )
 from sheafcoarsen.sections.boundary import given_values
@@ -46,7 +45,6 @@ from sheafcoarsen.sections.rank_decision import singular_pairs
 __all__ = [
     "GlobalSections",
     "cohomology_dims",
-    "find_sections",
     "given_values",
     "global_sections",
     "singular_pairs",

@@ -172,7 +172,16 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
            [0.   , 0.   , 0.   , 0.5  , 0.5  ],
            [0.   , 0.   , 0.   , 0.5  , 0.5  ]])
     """
-    return find_sections(sheaf)
+    check_sheaf(sheaf)
+    with threads.single_threaded_blas():
+        full = forest_sections(sheaf)
+        if full is not None:
+            residual = section_residual(sheaf, full)
+            return GlobalSections(full, full.shape[1], 0.0, np.inf, residual, (sheaf.dim_c0,))
+        K = without_chains(sheaf)
+        if K is not None and (found := extended(K, global_sections(K.sheaf))):
+            return found
+        return _coarsened(sheaf)
 
 
 def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
@@ -202,22 +211,8 @@ def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
     >>> sc.cohomology_dims(sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 0]]))
     (1, 1)
     """
-    h0 = find_sections(sheaf).h0
+    h0 = global_sections(sheaf).h0
     return h0, h0 - sheaf.dim_c0 + sheaf.dim_c1
-
-
-def find_sections(F: CellularSheaf) -> GlobalSections:
-    """Return the global sections of F, by tree substitution, elimination or coarsening."""
-    check_sheaf(F)
-    with threads.single_threaded_blas():
-        full = forest_sections(F)
-        if full is not None:
-            h0 = full.shape[1]
-            return GlobalSections(full, h0, 0.0, np.inf, section_residual(F, full), (F.dim_c0,))
-        K = without_chains(F)
-        if K is not None and (found := extended(K, find_sections(K.sheaf))):
-            return found
-        return _coarsened(F)
 
 
 def without_chains(F: CellularSheaf) -> Elimination | None:

@@ -7,7 +7,7 @@ import scipy.sparse
 
 from sheafcoarsen._support import CochainLike, checks, linalg, threads
 from sheafcoarsen.operators import as_columns, coboundary
-from sheafcoarsen.sections import find_sections
+from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 from sheafcoarsen.solve.normal_equations import NormalEquations, column_units, has_many_sections
 
@@ -60,7 +60,7 @@ def nearest_section(sheaf: CellularSheaf, x: CochainLike, *, progress: bool = Fa
     work = work / units
 
     def by_basis() -> np.ndarray:
-        S = find_sections(sheaf).basis
+        S = global_sections(sheaf).basis
         return S @ (S.conj().T @ work)
 
     def by_iteration() -> np.ndarray:
