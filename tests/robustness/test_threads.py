@@ -271,6 +271,7 @@ def test_results_do_not_depend_on_the_number_of_threads(name, monkeypatch):
     assert found[0] == found[1] == found[2]
 
 
+@pytest.mark.large
 def test_calls_in_threads_leave_the_filters_of_warnings_alone():
     F = sc.CellularSheaf.constant(nx.grid_2d_graph(12, 12))
 

@@ -112,6 +112,7 @@ def test_the_ledger_requires_orthonormal_columns_as_in_memory(memory):
     assert_residual(E.discarded_norm2.sum() - 4, x, x, n=6)
 
 
+@pytest.mark.large
 def test_energies_in_single_precision_are_summed_in_double_precision(memory):
     """The terms of long sums in single precision would be rounded to the size of the sum."""
     n = 40_000

@@ -51,6 +51,7 @@ def test_cochains_of_wrong_shape_raise(function):
             function(F, x)
 
 
+@pytest.mark.large
 def test_energies_of_columns_in_single_precision_are_summed_in_double_precision():
     """Each of 10^5 edges has the energy (1/3)^2, rounded to single precision."""
     n = 100_001

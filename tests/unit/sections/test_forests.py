@@ -187,6 +187,7 @@ def test_loops_that_cancel_do_not_constrain_sections():
     assert sc.global_sections(F.with_maps(tails, heads)).h0 == 1
 
 
+@pytest.mark.large
 def test_hubs_with_large_stalks_are_left_to_coarsening():
     """Each of 2,000 leaves would take a decomposition of dimension 101."""
     rng, edges = np.random.default_rng(0), np.stack([np.zeros(2000, int), 1 + np.arange(2000)], 1)
