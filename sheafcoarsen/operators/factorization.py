@@ -155,7 +155,7 @@ def fills_little(L: scipy.sparse.csr_array) -> bool:
     sizes = np.bincount(labels)
     for c in np.flatnonzero(sizes >= max(sizes.max() / 10, min(direct_up_to, sizes.max()))):
         at = np.flatnonzero(labels == c)
-        levels = _level_sizes(L[at][:, at], np.arange(len(at)))
+        levels = _level_sizes(L[at][:, at])
         affordable = float(DIRECT_BEFORE) * len(levels) * L.nnz
         if float(levels.max()) ** 3 > affordable:
             most = max(affordable, DIRECT_OPERATIONS)
@@ -163,14 +163,13 @@ def fills_little(L: scipy.sparse.csr_array) -> bool:
     return True
 
 
-def _level_sizes(L: scipy.sparse.csr_array, component: np.ndarray) -> np.ndarray:
-    """Return the sizes of a component's breadth-first levels from a pseudo-peripheral vertex."""
-    start = component[0]
+def _level_sizes(L: scipy.sparse.csr_array) -> np.ndarray:
+    """Return the sizes of a connected graph's levels from a pseudo-peripheral vertex."""
+    start = 0
     for _ in range(2):
         depth = dijkstra(L, unweighted=True, indices=start)
-        depth[np.isinf(depth)] = -1
         start = int(depth.argmax())
-    return np.bincount(depth[depth >= 0].astype(np.int64))
+    return np.bincount(depth.astype(np.int64))
 
 
 OWN_ORDER_ABOVE = 20_000

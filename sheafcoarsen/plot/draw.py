@@ -374,7 +374,7 @@ def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
 def palette(count: int) -> np.ndarray:
     """Return distinct colours, (count, 4); each beyond the palette is far from those before it.
 
-    None is red, as negative edges are.
+    No colour is red, which marks negative edges.
     """
     from matplotlib.colors import to_rgba_array
 

@@ -65,9 +65,9 @@ class Eigenmodes(ReadOnly):
     iterations : int
     completeness : {"dense", "inertia", "probe"}
         Why no lower pair is missing: all pairs were computed; a factorization counted them
-        (Sylvester's law of inertia); or random start vectors found none. "probe" also stands for k
-        zeros, if there are more global sections than k. "direct" does not count eigenvalues that
-        ``tol`` does not separate from the next; a smaller ``tol`` may.
+        (Sylvester's law of inertia); or random start vectors found none. If there are more than k
+        global sections, all k eigenvalues are zero, and this is "probe" as well. "direct" does not
+        count eigenvalues that ``tol`` does not separate from the next; a smaller ``tol`` may.
     sheaf : CellularSheaf
         The input.
 

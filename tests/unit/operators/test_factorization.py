@@ -144,7 +144,7 @@ def test_wide_levels_with_little_fill_are_factored():
     """Levels alone would select an iterative solver, which does not converge."""
     F = sc.gallery.bundle(chords(1700, 340), 3, noise=0.1, seed=0)
     L = sc.laplacian(F)
-    levels = factorization._level_sizes(abs(L), np.arange(L.shape[0]))
+    levels = factorization._level_sizes(abs(L))
     assert float(levels.max()) ** 3 > factorization.DIRECT_BEFORE * len(levels) * L.nnz
     assert fills_little(L)
     assert sc.Solver(F, fixed=[0]).method == "direct"
