@@ -48,15 +48,16 @@ def factorize(
     )
     kernels.fill_pool(F.arrays, linalg.eps_of(F.dtype), maps)
     while not kernels.eliminate_vertices(links, maps, record, workspace, mesh):
+        degree = int(np.argmax(links.heads >= 0))  # of the next vertex
         links = links._replace(edges=_larger(links.edges, 64))
         maps = maps._replace(
-            pool=_larger(maps.pool, (most + 2) ** 2 * 4 * (2 * largest + 2) ** 2),
+            pool=_larger(maps.pool, (degree + 2) ** 2 * 4 * (2 * largest + 2) ** 2),
             positions=_larger(maps.positions, 64),
             capacities=_larger(maps.capacities, 64),
         )
         record = record._replace(
-            neighbors=_larger(record.neighbors, most),
-            blocks=_larger(record.blocks, most * largest**2),
+            neighbors=_larger(record.neighbors, degree),
+            blocks=_larger(record.blocks, degree * largest**2),
         )
     kept = np.flatnonzero(links.vertices[:, kernels.DEGREE] >= kernels.KEPT)
     steps, neighbors, blocks, inverses = record.counters.tolist()

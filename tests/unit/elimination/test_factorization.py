@@ -1,4 +1,4 @@
-"""The steps: hubs, parallel edges and loops in numbers, room that runs out, real networks."""
+"""The steps: hubs, parallel edges and loops in numbers, workspaces that grow, real networks."""
 
 import dataclasses
 import functools
@@ -278,6 +278,17 @@ def test_blocks_of_edges_at_a_large_stalk_are_reused():
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 30 * sum(array.nbytes for array in K.steps)
+
+
+def test_memory_follows_the_degrees_that_occur():
+    """Vertices of a 12 x 12 grid get at most 20 or so neighbours, far fewer than allowed."""
+    F = CellularSheaf.constant(nx.convert_node_labels_to_integers(nx.grid_2d_graph(12, 12)), 2)
+    tracemalloc.start()
+    K = sc.eliminate(F, keep=[0], max_neighbors=F.n_vertices)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert K.sheaf.n_vertices == 1
+    assert peak < 100 * sum(array.nbytes for array in K.steps)
 
 
 reduce_rows = from_python(row_qr.reduce_rows)
