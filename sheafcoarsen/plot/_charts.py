@@ -88,7 +88,8 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
         ax.plot(number, high, color=MIDDLE, lw=2, label="first discarded", zorder=4)
         ax.set_xlabel(f"{K:,} clusters, sorted by first discarded eigenvalue")
     else:
-        ax.vlines(place[cut], last[cut], after[cut], color=LIGHT, lw=4, zorder=1, label="gap")
+        width = np.sqrt(size) + 5  # wider than the markers, which cover short gaps
+        ax.vlines(place[cut], last[cut], after[cut], color=LIGHT, lw=width, zorder=1, label="gap")
         style = {"facecolors": "white", "edgecolors": MIDDLE, "linewidths": 1.3}
         style["zorder"] = 2  # below retained eigenvalues close to it
         draw.marks(ax, "first discarded", discarded[cut], s=size, **style)
