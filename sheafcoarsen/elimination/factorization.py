@@ -23,7 +23,7 @@ def factorize(
     itype = index_dtype(max(4 * (n + m), tallest))
     links = kernels.Links(
         np.empty((m + 64, 8), itype),
-        np.empty((n, 5), itype),
+        np.empty((n, 6), itype),
         np.empty(most + 1, itype),
         np.empty((3, most + 1), itype),
     )
@@ -51,7 +51,7 @@ def factorize(
         degree = int(np.argmax(links.heads >= 0))  # of the next vertex
         links = links._replace(edges=_larger(links.edges, 64))
         maps = maps._replace(
-            pool=_larger(maps.pool, (degree + 2) ** 2 * 4 * (2 * largest + 2) ** 2),
+            pool=_larger(maps.pool, (degree + 2) ** 2 * 8 * (2 * largest + 2) ** 2),
             positions=_larger(maps.positions, 64),
             capacities=_larger(maps.capacities, 64),
         )

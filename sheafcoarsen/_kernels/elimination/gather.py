@@ -32,6 +32,9 @@ USED, IDS_USED, FREE_ID = range(3)
 FREE_ID: first free id, or -1.
 """
 
+SPARE = 4
+"""Rows for each column in the block of an edge to which rows are appended."""
+
 
 class Maps(NamedTuple):
     """Pool of the rows of all edges."""
@@ -103,6 +106,16 @@ def release(edges, maps, e):
     counters[FREE_ID] = e
 
 
+@llvm_inlined
+def release_others(edges, maps, e):
+    """Free the ids of the other edges of a bundle."""
+    g = np.int64(edges[e, RING])
+    while g != e:
+        next_edge = np.int64(edges[g, RING])
+        release(edges, maps, g)
+        g = next_edge
+
+
 @subkernel
 def put_edge(edges, maps, e, v, rows, row, columns):
     """Write the rows of an edge or loop at v to a stack, starting at ``row``.
@@ -160,22 +173,13 @@ def gather(edges, maps, e, v, workspace, tidy):
 
 
 @subkernel
-def add_edge(links, maps, u, w, rows, height):
-    """Add an edge from u to w, or a loop if u = w, whose rows are the first rows of a stack."""
-    edges, vertices, _, _ = links
+def store_rows(edges, maps, e, rows, height, capacity):
+    """Write the first rows of a stack to the block of an edge, of at least ``capacity`` rows."""
     pool, positions, capacities, dims, counters = maps
     data, noise = rows
-    e = counters[FREE_ID]  # the caller ensures that there is a free id
-    if e >= 0:
-        counters[FREE_ID] = edges[e, RING]
-    else:
-        e = counters[IDS_USED]
-        counters[IDS_USED] += 1
-        capacities[e] = 0
-    join(edges, vertices, e, u, w)
     edges[e, HEIGHT] = height
-    size = height * width_of(edges, dims, e)
-    needed = max(size + height, 1)
+    width = width_of(edges, dims, e)
+    size, needed = height * width, max(capacity * (width + 1), 1)
     if needed > capacities[e]:
         positions[e] = counters[USED]
         capacities[e] = max(needed, 2 * capacities[e])
@@ -185,6 +189,51 @@ def add_edge(links, maps, u, w, rows, height):
         pool[at + i] = data[i]
     for i in range(height):
         pool[at + size + i] = noise[i]
+
+
+@subkernel
+def add_edge(links, maps, u, w, rows, height):
+    """Add an edge from u to w, or a loop if u = w, whose rows are the first rows of a stack."""
+    edges, vertices, _, _ = links
+    counters = maps.counters
+    e = counters[FREE_ID]  # the caller ensures that there is a free id
+    if e >= 0:
+        counters[FREE_ID] = edges[e, RING]
+    else:
+        e = counters[IDS_USED]
+        counters[IDS_USED] += 1
+        maps.capacities[e] = 0
+    join(edges, vertices, e, u, w)
+    store_rows(edges, maps, e, rows, height, height)
+
+
+@subkernel
+def append_rows(edges, maps, e, workspace, height):
+    """Append the first rows of ``workspace.stack`` to an edge; its tail's columns come first.
+
+    If its block is full, the bundle becomes one edge, whose rows are compressed.
+    """
+    rows, bundle = workspace.stack, workspace.bundle
+    width = width_of(edges, maps.dims, e)
+    before = np.int64(edges[e, HEIGHT])
+    at, total = maps.positions[e], before + height
+    if total * (width + 1) <= maps.capacities[e]:
+        for k in range(before - 1, -1, -1):  # noise is stored after the rows
+            maps.pool[at + total * width + k] = maps.pool[at + before * width + k]
+        for i in range(height * width):
+            maps.pool[at + before * width + i] = rows.data[i]
+        for k in range(height):
+            maps.pool[at + total * width + before + k] = rows.noise[k]
+        edges[e, HEIGHT] = total
+        return
+    before = gather(edges, maps, e, edges[e, END], workspace, False)
+    for i in range(height * width):
+        bundle.data[before * width + i] = rows.data[i]
+    for k in range(height):
+        bundle.noise[before + k] = rows.noise[k]
+    release_others(edges, maps, e)
+    edges[e, RING] = e
+    store_rows(edges, maps, e, bundle, before + height, max(before + height, SPARE * width))
 
 
 @subkernel
@@ -207,11 +256,7 @@ def detach(edges, vertices, maps, v, seen):
     for i in range(seen.size):
         e, side = np.int64(seen[i] >> 1), seen[i] & 1
         unlink(edges, vertices, e, 1 - side)
-        g = np.int64(edges[e, RING])
-        while g != e:
-            next_edge = np.int64(edges[g, RING])
-            release(edges, maps, g)
-            g = next_edge
+        release_others(edges, maps, e)
         release(edges, maps, e)
     e = np.int64(vertices[v, LOOPS])
     while e >= 0:

@@ -19,10 +19,10 @@ next and the previous half-edge there. RING: the next edge in a bundle, a list o
 free ids. HEIGHT: the number of rows.
 """
 
-FIRST, LOOPS, DEGREE, LATER, EARLIER = range(5)
+FIRST, LOOPS, DEGREE, LATER, EARLIER, SEEN = range(6)
 """Columns of ``Links.vertices``. FIRST: first half-edge. LOOPS: first loop. DEGREE: KEPT, GONE or
 the degree, capped at one above the largest eliminated degree. LATER, EARLIER: the next and the
-previous vertex of that degree.
+previous vertex of that degree. SEEN: its index in the neighbours of the last search.
 """
 
 KEPT, GONE = -1, -2
@@ -33,7 +33,7 @@ class Links(NamedTuple):
     """Linked lists of edges and of vertices; entries of one edge or vertex are contiguous."""
 
     edges: np.ndarray  # (ids, 8)
-    vertices: np.ndarray  # (n, 5)
+    vertices: np.ndarray  # (n, 6)
     heads: np.ndarray  # (most + 1,) the first vertex of each degree
     lists: np.ndarray  # (3, most + 1) workspace for neighbours of a vertex
 
@@ -106,16 +106,15 @@ def neighbors(edges, vertices, v, seen):
     while h >= 0 and count < seen.size:
         e, side = h >> 1, h & 1
         h = edges[e, AFTER + side]
-        u, known = edges[e, END + 1 - side], False
-        for i in range(count):
+        u = edges[e, END + 1 - side]
+        i = vertices[u, SEEN]  # may be of another search
+        if i < count and other_end(edges, seen[i]) == u:
             g = seen[i] >> 1
-            if edges[g, END + 1 - (seen[i] & 1)] == u:
-                edges[e, RING], edges[g, RING] = edges[g, RING], edges[e, RING]
-                unlink(edges, vertices, e, 0)
-                unlink(edges, vertices, e, 1)
-                known = True
-                break
-        if not known:
+            edges[e, RING], edges[g, RING] = edges[g, RING], edges[e, RING]
+            unlink(edges, vertices, e, 0)
+            unlink(edges, vertices, e, 1)
+        else:
+            vertices[u, SEEN] = count
             seen[count] = 2 * e + side
             count += 1
     return count
@@ -126,7 +125,7 @@ def set_up(sheaf, keep, links):
     """Fill the lists from the edges of a sheaf; ``keep`` is the mask of vertices to be kept."""
     edges, vertices, heads, lists = links
     given, edge_dims = sheaf.edges, sheaf.edge_dims
-    vertices[:, FIRST], vertices[:, LOOPS], heads[:] = -1, -1, -1
+    vertices[:, FIRST], vertices[:, LOOPS], vertices[:, SEEN], heads[:] = -1, -1, 0, -1
     for e in range(edge_dims.size - 1, -1, -1):
         edges[e, HEIGHT] = edge_dims[e]
         join(edges, vertices, e, given[e, 0], given[e, 1])

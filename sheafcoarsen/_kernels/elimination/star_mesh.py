@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._kernels.elimination.gather import add_edge, detach, gather, put_rows
-from sheafcoarsen._kernels.elimination.half_edges import LOOPS, other_end
+from sheafcoarsen._kernels.elimination.gather import add_edge, append_rows, detach, gather, put_rows
+from sheafcoarsen._kernels.elimination.half_edges import END, LOOPS, SEEN, neighbors, other_end
 from sheafcoarsen._kernels.elimination.row_qr import magnitude, reduce_rows
 from sheafcoarsen._kernels.elimination.substitution import BLOCKS, INVERSES
 from sheafcoarsen._kernels.jit import subkernel
@@ -163,14 +163,23 @@ def eliminate_hub(links, maps, record, v, edges, workspace, mesh):
             for k in range(d):
                 rows.noise[k] = noise[i] * (loop / total)
             put_rows(links, maps, u, u, rows, d, workspace.order)
+        found = neighbors(links.edges, links.vertices, u, links.lists[2])
         for k in range(i):
             w, n = around[k], sizes[k]
             dw = dims[w]
             if n == 0:
                 continue
-            put_scaled(rows, (du + dw, 0), factors[i], (d, du), n / total)
-            put_scaled(rows, (du + dw, du), factors[k], (d, dw), -m / total)
+            at, e, to_u, to_w = links.vertices[w, SEEN], np.int64(-1), np.int64(0), du
+            if at < found and other_end(links.edges, links.lists[2, at]) == w:
+                e = np.int64(links.lists[2, at] >> 1)
+                if links.edges[e, END] == w:
+                    to_u, to_w = dw, np.int64(0)
+            put_scaled(stack, (du + dw, to_u), factors[i], (d, du), n / total)
+            put_scaled(stack, (du + dw, to_w), factors[k], (d, dw), -m / total)
             for a in range(d):
-                rows.noise[a] = math.hypot(n / total * noise[i], m / total * noise[k])
-            add_edge(links, maps, u, w, rows, d)
+                stack.noise[a] = math.hypot(n / total * noise[i], m / total * noise[k])
+            if e >= 0:
+                append_rows(links.edges, maps, e, workspace, d)
+            else:
+                add_edge(links, maps, u, w, stack, d)
     return True
