@@ -10,38 +10,6 @@ from sheafcoarsen._kernels.simd import ONE, add_block, add_multiple, put, read, 
 
 
 @kernel
-def scale_blocks(indptr, indices, left, data, right, out):
-    """Write left[i]* data[k] right[j] for each (p, q) block k, in block row i and block column j.
-
-    An empty ``left`` or ``right`` is the identity.
-    """
-    p, q = data.shape[1], data.shape[2]
-    rows, columns = out.shape[1], out.shape[2]
-    scaled = np.empty((rows, q), out.dtype)
-    for i in range(indptr.size - 1):
-        for k in range(indptr[i], indptr[i + 1]):
-            j = indices[k]
-            for a in range(rows):
-                for b in range(q):
-                    if left.shape[0] == 0:
-                        scaled[a, b] = data[k, a, b]
-                        continue
-                    total = left[i, 0, a] * 0
-                    for c in range(p):
-                        total += np.conj(left[i, c, a]) * data[k, c, b]
-                    scaled[a, b] = total
-            for a in range(rows):
-                for b in range(columns):
-                    if right.shape[0] == 0:
-                        out[k, a, b] = scaled[a, b]
-                        continue
-                    total = scaled[a, 0] * 0
-                    for c in range(q):
-                        total += scaled[a, c] * right[j, c, b]
-                    out[k, a, b] = total
-
-
-@kernel
 def triangular_roots(blocks, least, roots, inverses, failed):
     """Write the upper triangular S with S* D S = I, and S^{-1}, for every block D, d x d.
 

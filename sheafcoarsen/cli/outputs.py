@@ -153,7 +153,7 @@ def show(obj: Any) -> None:
 def facts(obj: Any) -> dict[str, Any]:
     """Return a dictionary that describes an object, as printed with ``--json``."""
     kind: dict[str, Any] = {"kind": type(obj).__name__}
-    if isinstance(obj, sc.Partition):
+    if isinstance(obj, sc.Partition | dist.PartitionStore):
         return kind | {"vertices": obj.n_vertices, "clusters": obj.n_clusters}
     if isinstance(obj, sc.Hierarchy):
         return kind | {"sheaves": [facts(F) for F in obj.sheaves]}

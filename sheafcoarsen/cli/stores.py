@@ -6,19 +6,21 @@ from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
-import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen import distributed as dist
 from sheafcoarsen.cli.inputs import refuse_options
 from sheafcoarsen.cli.outputs import facts, print_json, show
+from sheafcoarsen.distributed.location import place_of
+from sheafcoarsen.distributed.plan import without_maps
+from sheafcoarsen.distributed.schema import header_of
 from sheafcoarsen.modes import local_operator_of
 from sheafcoarsen.partition import Method
 
 
 def coarsen_store(args: argparse.Namespace) -> int:
     """Coarsen a store into another store, and check the result."""
-    options = ("out", "report", "dim", "vertices", "signed")
+    options = ("out", "report", "dim", "vertices", "signed", "verbose")
     refuse_options(args, options, "cannot be combined with --store, which names the output")
     if args.weights == "sheaf":
         raise ValueError(
@@ -27,12 +29,10 @@ def coarsen_store(args: argparse.Namespace) -> int:
     source = dist.open_store(args.input)
     if not isinstance(source, dist.SheafStore):
         raise ValueError(f"{args.input} holds a partition, not a sheaf")
-    edges, vertex_dims, _ = source.topology()
-    # pass the shape, because isolated vertices do not occur in `edges`
-    n, ends = len(vertex_dims), (edges[:, 0], edges[:, 1])
-    half = scipy.sparse.coo_array((np.ones(len(edges), np.float32), ends), shape=(n, n)).tocsr()
+    edges, dims, _ = source.topology()
+    graph = without_maps(edges, dims.astype(np.int64), source.dtype)
     method: Method = args.method or "auto"
-    P = sc.select((half + half.T).tocsr(), args.clusters, method=method, seed=args.seed or 0)
+    P = sc.select(graph, args.clusters, method, seed=args.seed or 0)
     operator = local_operator_of(args.local_operator or "internal")
     if not args.json:
         print(dist.estimate(source, P, args.rank, args.shards, operator))
@@ -60,9 +60,9 @@ def about_store(args: argparse.Namespace) -> int:
     message = "applies to graphs, not to stores: omit it"
     refuse_options(args, ("dim", "vertices", "signed"), message)
     found: Any
-    try:
+    if header_of(place_of(args.input)).kind == "hierarchy":
         found = dist.open_levels(args.input)
-    except dist.StoreError:
+    else:
         try:
             found = dist.open_coarsening(args.input)
         except dist.StoreError:  # not a coarsening, or its source no longer exists

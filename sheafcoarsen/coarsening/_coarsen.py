@@ -24,11 +24,10 @@ from sheafcoarsen.modes import (
     LocalOperator,
     LocalOperatorLike,
     Prolongation,
-    compute_modes,
+    local_modes,
     local_operator_of,
     refresh_modes,
     warn_if_empty,
-    warn_if_sections_lost,
     warn_if_tied,
 )
 from sheafcoarsen.operators import count_nonzeros
@@ -311,21 +310,17 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     True
     """
     check_partition(sheaf, P)
-    operator = local_operator_of(local_operator)
-    if basis is None and not isinstance(rank, LocalModes):
-        operator = local_operator_of(local_operator, rings, target)
+    given = "`basis`" if basis is not None else None
+    if basis is None and isinstance(rank, LocalModes):
+        given = "LocalModes in `rank`"
+    operator = local_operator_of(local_operator, *((rings, target) if given is None else ()))
     loops, compress = checks.flag("loops", loops), checks.flag("compress", compress)
     progress = checks.flag("progress", progress)
-    given = None
-    if basis is not None:
-        given = "`basis`"
-        if not isinstance(operator, Internal):
-            raise ValueError(
-                f"`local_operator` = {operator.name!r} selects modes, "
-                "but `basis` replaces them: omit one of the two"
-            )
-    elif isinstance(rank, LocalModes):
-        given = "LocalModes in `rank`"
+    if basis is not None and not isinstance(operator, Internal):
+        raise ValueError(
+            f"`local_operator` = {operator.name!r} selects modes, "
+            "but `basis` replaces them: omit one of the two"
+        )
     for name, value in (("rings", rings), ("target", target)):
         if value is not None and given is not None:
             raise ValueError(
@@ -336,23 +331,18 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
             "exactly one of `rank` and `basis` must be passed, got "
             + ("neither" if rank is None else "both")
         )
-    modes = None
     if basis is not None:
         R = Prolongation.from_blocks(sheaf, clusters_of(sheaf, P), basis)
-    elif isinstance(rank, LocalModes):
+        return realized(R, P, None, loops=loops, compress=compress)
+    if isinstance(rank, LocalModes):
         modes = matching_modes(rank, sheaf, P, operator)
-        if modes.holds_sections:
-            warn_if_empty(sheaf.dim_c0, modes.ranks, modes.next_eigenvalues)
-        R = modes.R
+        seeks_sections = modes.holds_sections
     else:
-        modes = compute_modes(sheaf, P, rank, operator, progress=progress)
-        zero = modes._discards_zero
-        warn_if_tied(modes.tied, zero)
-        warn_if_sections_lost(zero.sum(), len(modes.ranks), rank)
-        if isinstance(rank, Rule) and rank.needs_kernels:
-            warn_if_empty(sheaf.dim_c0, modes.ranks, modes.next_eigenvalues)
-        R = modes.R
-    return realized(R, P, modes, loops=loops, compress=compress)
+        modes = local_modes(sheaf, P, rank, operator, progress=progress)  # type: ignore[arg-type]
+        seeks_sections = isinstance(rank, Rule) and rank.needs_kernels
+    if seeks_sections:
+        warn_if_empty(sheaf.dim_c0, modes.ranks, modes.next_eigenvalues)
+    return realized(modes.R, P, modes, loops=loops, compress=compress)
 
 
 def matching_modes(
@@ -404,7 +394,7 @@ def realized(
         shortest = np.where(R.ranks > 0, np.inf, 0.0)
         np.minimum.at(shortest, np.repeat(np.arange(len(R.ranks)), R.ranks), largest)
         eps = linalg.eps_of(np.result_type(R.sheaf.dtype, R.dtype))
-        noise = eps * R.clusters.dims * shortest
+        noise = eps * R.clusters.dims * shortest, 0.0
     coarse = realize(R, factors, compress=compress, like=pattern, noise=noise)
     if compress:
         rows = None
@@ -444,8 +434,6 @@ def refresh_coarsening(
     """
     check_partition(sheaf, C.partition)
     if C.modes is not None:
-        if not new_loops:
-            check_topology(C.modes.sheaf, sheaf, "coarsen")
         modes = refresh_modes(C.modes, sheaf, new_edges=new_loops, found=found)
         R = modes.R
     else:

@@ -35,7 +35,7 @@ def realize(
     *,
     compress: bool = False,
     like: CellularSheaf | None = None,
-    noise: np.ndarray | None = None,
+    noise: tuple[np.ndarray, float] | None = None,
 ) -> CellularSheaf:
     """Return the coarse sheaf, with crossing edges sorted by (a, b), then loops sorted by a.
 
@@ -76,7 +76,9 @@ def realize(
     starts = like.tail_offsets, like.head_offsets
     tail, head = (np.empty(int(begins[-1]), dtype) for begins in starts)
     out = kernels.CoarseMaps(like.edge_dims[:n_pairs], *starts, tail, head)
-    write_crossing_maps(R, rows, out, np.zeros(clusters.n_clusters) if noise is None else noise)
+    write_crossing_maps(
+        R, rows, out, (np.zeros(clusters.n_clusters), 0.0) if noise is None else noise
+    )
     if loops is not None and len(edges) > n_pairs:
         entries = ragged.ranges(loops.starts[at], loops.rows[at] * ranks[at])
         tail[starts[0][n_pairs] :] = loops.factors[entries] / 2
@@ -100,17 +102,17 @@ def coarse_labels(
     return tuple(tuple(fine[v] for v in group.tolist()) for group in groups)
 
 
-def rounding_noise(dims: np.ndarray, dtype: np.dtype) -> np.ndarray:
+def rounding_noise(dims: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, float]:
     """Return the relative error of coarse rows for modes of clusters of given dimensions.
 
     Modes are computed in double precision and rounded to ``dtype``. Clearing rows of this size
     changes R* L R by rounding errors only.
     """
-    return 10 * EPS * dims + 4 * linalg.eps_of(dtype)
+    return 10 * EPS * dims, 4 * linalg.eps_of(dtype)
 
 
 def write_crossing_maps(
-    R: Prolongation, rows: np.ndarray, out: kernels.CoarseMaps, noise: np.ndarray
+    R: Prolongation, rows: np.ndarray, out: kernels.CoarseMaps, noise: tuple[np.ndarray, float]
 ) -> None:
     """Write the maps of the crossing edges, compressed if their height is less than ``rows``.
 
@@ -124,7 +126,7 @@ def write_crossing_maps(
     compressed = out.heights < rows
     uniform = sheaf.map_shape is not None and not compressed.any() and (ranks == ranks[0]).all()
     longest = sheaf.largest_entry * math.sqrt(sheaf.vertex_dims.max(initial=0))
-    rounding = kernels.Noise(noise, longest)
+    rounding = kernels.Noise(*noise, longest)
 
     def work(lo: int, hi: int) -> None:
         short = compressed[lo:hi]
@@ -182,7 +184,9 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
     accuracy, relative to L_a and R_a, are omitted, but B_a has at least ``least[a]`` rows, of which
     the last ones may be zero.
     """
-    sheaf, ranks, clusters = R.sheaf, R.ranks, R.clusters
+    sheaf, ranks = R.sheaf, R.ranks
+    # without half-edges, whose maps would determine the unit of L_a
+    clusters = R.clusters._replace(half_ptr=ragged.read_only(np.zeros(len(ranks) + 1, np.int64)))
     f, K, dims = sheaf.arrays, clusters.n_clusters, clusters.dims
     starts, dtype = ragged.offsets(ranks * ranks), np.result_type(sheaf.dtype, R.dtype)
     energy = kernels.RetainedEnergy(

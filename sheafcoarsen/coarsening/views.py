@@ -231,20 +231,16 @@ class Views:
             )
         graph = nx.Graph()
         names = range(sheaf.n_vertices) if sheaf.vertex_labels is None else sheaf.vertex_labels
-        inside = _sums(weights[clusters.internal_edges], clusters.internal_ptr)
+        inner, crossing = clusters.internal_edges, clusters.crossing_edges
+        at = clusters.labels[sheaf.edges[inner, 0]]
+        inside = np.bincount(at, weights[inner], minlength=clusters.n_clusters)
         for a in range(clusters.n_clusters):
             members = tuple(names[v] for v in self.partition.cluster(a).tolist())
             graph.add_node(
                 a, members=members, size=len(members), dim=int(dims[a]), inside=float(inside[a])
             )
-        sums = _sums(weights[clusters.crossing_edges], clusters.pair_ptr)
+        sums = np.add.reduceat(weights[crossing], clusters.pair_ptr[:-1])
         counts = np.diff(clusters.pair_ptr)
         rows = zip(clusters.pairs.tolist(), sums.tolist(), counts.tolist(), strict=True)
         graph.add_edges_from((a, b, {"weight": w, "count": count}) for (a, b), w, count in rows)
         return graph
-
-
-def _sums(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Return the sum of each range of values; empty ranges have the sum 0."""
-    which = np.repeat(np.arange(len(starts) - 1), np.diff(starts))
-    return np.bincount(which, weights=values, minlength=len(starts) - 1)

@@ -124,9 +124,10 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     asked = checked(src, P, rank, local_operator, n_shards, loops=loops, compress=compress)
     progress = checks.flag("progress", progress)
     place = place_beside(src, out, storage_options)
-    if C := returned(place, asked):
+    if C := finished(place, asked):
+        (place / "work").remove()  # left by a run that was killed at its end
         return C
-    engine = Engine(client, asked.run)
+    engine = Engine(client)
     C = made_once(place, asked, lambda root: Run(asked, root, engine, progress).done())
     tied = C.spectral("tied", np.int8) if C.report.get("tied") else np.zeros(0, np.int8)
     zero = C._discards_zero if len(tied) else tied
@@ -171,14 +172,6 @@ def made_once(
                     work.remove()
                 raise
     work.remove()
-    return C
-
-
-def returned(place: Place, asked: Request) -> StoredCoarsening | None:
-    """Return the finished coarsening or None; remove the files of a run killed at its end."""
-    C = finished(place, asked)
-    if C is not None:
-        (place / "work").remove()
     return C
 
 

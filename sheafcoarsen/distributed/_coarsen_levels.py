@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sheafcoarsen._support import CochainLike, checks, tables
-from sheafcoarsen.distributed._coarsen import coarsen, made_once, place_beside, returned
+from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, place_beside
 from sheafcoarsen.distributed._estimate import checked, checked_operator, loaded
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount, check_store
@@ -224,7 +224,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         if isinstance(step, str):
             why = step
             break
-        if header is not None and i >= len(header.levels):
+        if header is not None and find_header(place / f"level-{i}") is None:
             raise FileExistsError(another)
         P, ranks = step
         level = place / f"level-{i}"
@@ -263,7 +263,7 @@ def in_memory(
         asked = checked(above, C.partition, rank, **options)  # type: ignore[arg-type]
         level = place / f"level-{i}"
         write = partial(write_coarsening, C=C, part_bytes=PART_BYTES, fine=above, run=asked.run)
-        above = (returned(level, asked) or made_once(level, asked, write)).sheaf
+        above = (finished(level, asked) or made_once(level, asked, write)).sheaf
     return H
 
 

@@ -318,10 +318,10 @@ class StoredCoarsening:
         header, sheaf = self.sheaf.header, self.sheaf
         fine, coarse = self.fine.load(), sheaf.load()
         clusters = clusters_of(fine, self.partition)
-        # stores of release candidate 1 hold no names of coarse vertices
-        coarse = coarse.with_labels(
-            coarse_labels(fine.vertex_labels, clusters.members, clusters.member_ptr)
-        )
+        if coarse.vertex_labels is None:  # stores of release candidate 1 have no names
+            coarse = coarse.with_labels(
+                coarse_labels(fine.vertex_labels, clusters.members, clusters.member_ptr)
+            )
         indptr, indices = block_layout(fine, clusters, self.ranks)
         data = np.empty(len(indices), coarse.dtype)
         for part in self._blocks():

@@ -13,8 +13,8 @@ from sheafcoarsen.distributed.location import Place, optional
 class Engine:
     """Task executor, with the limits of this machine or of one worker thread of a client."""
 
-    def __init__(self, client: Any, run: str) -> None:
-        self.client, self.run = client, run
+    def __init__(self, client: Any) -> None:
+        self.client = client
         self.shown = threads.bar(0, "", False)  # one step for each finished task
         self.threads: int | None = None  # None: as many threads as the library may use
         self.memory, self.at_once, self.where = checks.physical_memory(), 1, "this machine has"
@@ -40,7 +40,7 @@ class Engine:
             self.shown.update()
             return result
         kind = task.__name__.removesuffix("_task")  # Dask's dashboard groups tasks by this name
-        return self.client.submit(task, job, i, *inputs, key=(f"{kind}-{self.run}", i), retries=1)
+        return self.client.submit(task, job, i, *inputs, key=(f"{kind}-{job.out.id}", i), retries=1)
 
     def results(self, started: list[Any]) -> list[dict[str, Any]]:
         """Return the results of tasks in their order; if one fails, cancel the others."""

@@ -7,7 +7,6 @@ to them.
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
@@ -127,24 +126,12 @@ class FreeSections:
     """
 
     basis: scipy.sparse.csr_array
+    adjoint: scipy.sparse.csr_array  # of the basis
+    gram: scipy.sparse.csr_array
+    factors: Factors  # of ``gram``
     change: scipy.sparse.csr_array
     sizes: np.ndarray
     wide: Substitution
-
-    @cached_property
-    def adjoint(self) -> scipy.sparse.csr_array:
-        """Adjoint of the basis."""
-        return scipy.sparse.csr_array(self.basis.conj().T)
-
-    @cached_property
-    def gram(self) -> scipy.sparse.csr_array:
-        """Gram matrix of the basis."""
-        return scipy.sparse.csr_array(self.adjoint @ self.basis)
-
-    @cached_property
-    def factors(self) -> Factors:
-        """Factors of the Gram matrix."""
-        return Factors(self.gram, linalg.eps_of(np.float64))
 
     def forward(self, b: np.ndarray) -> np.ndarray:
         """Return b after projection and forward substitution.
@@ -191,7 +178,7 @@ class FreeSections:
         have entries in one component (for leaves and chains, those of at most two kept stalks), so
         columns with entries in different components are merged into one dense column.
         """
-        part = connected_components(abs(self.gram), directed=False)[1]
+        part = connected_components(abs(self.gram), directed=False)[1].astype(np.int64)
         both = self.wide.prolongation()
         P = both[: self.basis.shape[0], : both.shape[1] - self.change.shape[0]]
         for _ in range(2):  # the second time corrects rounding errors
@@ -247,7 +234,11 @@ def free_sections(plain: Substitution) -> FreeSections | None:
     if sizes.max() * rounding * linalg.eps_of(np.float64) >= 1:
         return None
     change = scipy.sparse.csr_array(scipy.sparse.diags_array(scales) @ transform)
-    return FreeSections(scipy.sparse.csr_array(basis @ transform), change, sizes, wide)
+    basis = scipy.sparse.csr_array(basis @ transform)
+    adjoint = scipy.sparse.csr_array(basis.conj().T)
+    gram = scipy.sparse.csr_array(adjoint @ basis)
+    factors = Factors(gram, linalg.eps_of(np.float64))
+    return FreeSections(basis, adjoint, gram, factors, change, sizes, wide)
 
 
 def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:

@@ -247,10 +247,11 @@ def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None =
         values = np.ones(count)
     if coordinate:
         found = ordinals(places, at, "a row or column", n)
-        edges, stored = np.array(found, np.int64).reshape(-1, 2) - 1, np.arange(count)
+        edges = np.array(found, np.int64).reshape(-1, 2) - 1
     else:
         listed = np.tri(n) if symmetric else np.ones((n, n))
-        edges, stored = np.argwhere(listed.T)[:, ::-1], np.flatnonzero(values)  # column by column
+        edges = np.argwhere(listed.T)[:, ::-1]  # column by column
+    stored = np.flatnonzero(values)
     edges, values = edges[stored], values[stored]
     if (fault := _first_fault(n, edges, values, signed, symmetric)) is not None:
         kind, k, other = fault

@@ -15,7 +15,7 @@ from sheafcoarsen.modes.oversampled import OversampledProblems
 from sheafcoarsen.modes.problems import LocalProblems
 from sheafcoarsen.modes.result import LocalModes, warn_if_sections_lost, warn_if_tied
 from sheafcoarsen.partition import Clusters, Partition, check_partition, clusters_of
-from sheafcoarsen.ranks import Budget, RankLike, as_rule
+from sheafcoarsen.ranks import Budget, RankLike, WholeMultiplets, as_rule
 from sheafcoarsen.sheaf import CellularSheaf
 
 
@@ -113,8 +113,11 @@ def compute_modes(
     rule = as_rule(rank, P.n_clusters)
     clusters = operator.index(sheaf, clusters_of(sheaf, P))
     local = local_problems(sheaf, P, clusters, operator, found, progress)
-    ranks = rule.ranks(local.spectra(rule))
-    over = max(0, int(ranks.sum()) - rule.total) if isinstance(rule, Budget) else 0
+    spectra = local.spectra(rule)
+    ranks = rule.ranks(spectra)
+    inner, over = rule.rule if isinstance(rule, WholeMultiplets) else rule, 0
+    if isinstance(inner, Budget):
+        over = max(0, int(spectra.kernels.sum()) - inner.total)
     return local.modes(ranks, singular=rule.needs_kernels, over_budget=over)
 
 

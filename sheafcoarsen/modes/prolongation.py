@@ -85,7 +85,7 @@ class Prolongation:
         cls, sheaf: CellularSheaf, clusters: Clusters, ranks: np.ndarray, R: Any, what: str
     ) -> "Prolongation":
         """Return R from a matrix that a user may have altered; raise if a block lacks entries."""
-        if not isinstance(R, scipy.sparse.csr_array) or R.dtype.type not in checks.SCALARS:
+        if not isinstance(R, scipy.sparse.csr_array) or R.dtype not in checks.SCALARS:
             raise TypeError(
                 f"{what}: R must be a csr_array of one of the four scalar types, "
                 f"got {type(R).__name__}"

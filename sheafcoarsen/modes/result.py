@@ -241,6 +241,8 @@ class LocalModes(ReadOnly):
         """Return scores and next eigenvalues as float64; those below working accuracy become 0."""
         dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, len(self.ranks))
         zero = linalg.zero_energy(dims, self.sheaf.dtype, self.operator_norms)
+        if self.local_operator == Oversampled.name:  # the score of a section is exactly 0
+            zero = np.zeros(len(dims))
         kept, after = self.scores.astype(np.float64), self.next_eigenvalues.astype(np.float64)
         return (
             np.where(kept <= np.repeat(zero, self.ranks), 0.0, kept),

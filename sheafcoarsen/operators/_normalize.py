@@ -11,7 +11,7 @@ from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._support import EPS, checks, linalg, ragged, threads, warned
 from sheafcoarsen.exceptions import SingularDegreeWarning
 from sheafcoarsen.operators._laplacian import SERIAL_BELOW
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, both_ends, check_sheaf, trusted_sheaf
 
 Singular: TypeAlias = Literal["pinv", "regularize", "augment"]
 """Treatment of singular blocks of D."""
@@ -65,13 +65,13 @@ def normalize(
     starts, factors = degree_factors(sheaf)
     sizes = loop_norms(sheaf, np.arange(sheaf.n_vertices), sheaf.n_vertices)
     machine_eps = linalg.eps_of(sheaf.dtype)
-    decomposed = []
-    for d in np.unique(sheaf.vertex_dims[sheaf.vertex_dims > 0]).tolist():  # batches by dimension
-        vertices = np.flatnonzero(sheaf.vertex_dims == d)
-        where = ragged.ranges(starts[vertices], np.full(len(vertices), d * d))
-        with threads.single_threaded_blas():
-            _, sigma, adjoint = np.linalg.svd(factors[where].reshape(-1, d, d))
-        decomposed.append((vertices, where, sigma, adjoint))
+    decomposed, dims = [], sheaf.vertex_dims
+    for vertices, stack in ragged.stacks(factors, np.stack([dims, dims], axis=1)):
+        if stack.size:
+            with threads.single_threaded_blas():
+                _, sigma, adjoint = np.linalg.svd(stack)
+            where = ragged.range_of_blocks(starts, vertices)
+            decomposed.append((vertices, where, sigma, adjoint))
     root_shift = 1.0 if singular == "augment" else 0.0
     if singular == "regularize":  # the shift is eps times the largest norm(D_v)_F
         for _, _, sigma, _ in decomposed:
@@ -88,7 +88,9 @@ def normalize(
                 root_shift <= np.sqrt(linalg.zero_level(sigma.shape[1], EPS, 1.0)) * sigma[:, :1]
             )
         inverse = np.where(zero, 0, 1 / np.where(zero, 1, np.hypot(sigma, root_shift)))
-        roots[where] = (adjoint.conj().swapaxes(1, 2) @ (inverse[:, :, None] * adjoint)).reshape(-1)
+        with threads.single_threaded_blas():
+            root = adjoint.conj().swapaxes(1, 2) @ (inverse[:, :, None] * adjoint)
+        roots[where] = root.reshape(-1)
         singular_at.append(vertices[zero.any(axis=1)])
     bad = np.concatenate([*singular_at, np.zeros(0, np.int64)])
     if bad.size and singular == "pinv":
@@ -109,11 +111,8 @@ def change_stalks(sheaf: CellularSheaf, W: np.ndarray) -> CellularSheaf:
     Its Laplacian is W* L W.
     """
     f, data = sheaf.arrays, (np.empty_like(sheaf.tail_data), np.empty_like(sheaf.head_data))
-    ends, bases = (
-        (f.tail_offsets, f.head_offsets),
-        (ragged.offsets(f.vertex_dims**2), f.vertex_dims, W),
-    )
-    kernels.multiply_maps(0, sheaf.n_edges, f, bases, ends, data)
+    bases = ragged.offsets(f.vertex_dims**2), f.vertex_dims, W
+    kernels.multiply_maps(0, sheaf.n_edges, f, bases, (f.tail_offsets, f.head_offsets), data)
     return trusted_sheaf(
         sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, *data, sheaf.vertex_labels
     )
@@ -148,9 +147,8 @@ def loop_norms(sheaf: CellularSheaf, groups: np.ndarray, count: int) -> np.ndarr
     Where both maps of a loop cancel, their difference contains rounding errors of this norm.
     """
     loops, norms = np.flatnonzero(np.equal(*sheaf.edges.T)), np.zeros(count)
-    maps = (sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets)
-    for data, starts in maps:
-        which = np.repeat(np.arange(len(loops)), starts[loops + 1] - starts[loops])
-        norm = linalg.scaled_norms(np.abs(ragged.blocks(data, starts, loops)), which, len(loops))
+    for _, data, starts in both_ends(sheaf):
+        own = ragged.offsets(np.diff(starts)[loops])
+        norm = linalg.ragged_norms(ragged.blocks(data, starts, loops), own)
         np.maximum.at(norms, groups[sheaf.edges[loops, 0]], norm)
     return norms

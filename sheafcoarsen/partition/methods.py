@@ -80,6 +80,7 @@ def heavy_groups(links: Links, n_clusters: int) -> np.ndarray:
     """
     found = np.arange(len(links.sizes), dtype=np.int32)
     exponents = np.frexp(links.weights)[1]
+    exponents[links.weights == 0] = exponents.min(initial=0) - 1  # frexp(0) is (0, 0)
     lowest = exponents.min(initial=0)
     sums = np.bincount(exponents - lowest, links.weights) / 2  # each link is stored twice
     lighter = np.cumsum(sums[:-1])
@@ -369,7 +370,10 @@ def pack_small_components(
     others = np.flatnonzero(~np.isin(component, small))
     n_bins = max(int(np.rint(weight[small].sum() / mean)), n_clusters - len(others), 1)
     bins = np.zeros(len(weight), dtype=np.int32)
-    kernels.pack(weight, small[np.argsort(-weight[small], kind="stable")], bins, n_bins)
+    loads = [(0, b) for b in range(n_bins)]  # the lightest bin first, as in `apportioned`
+    for a in small[np.argsort(-weight[small], kind="stable")].tolist():
+        load, bins[a] = loads[0]
+        heapq.heapreplace(loads, (load + int(weight[a]), loads[0][1]))
     labels = bins[component]
     if len(others):
         inner = links.matrix(links.weights)[others][:, others]

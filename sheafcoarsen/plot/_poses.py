@@ -95,8 +95,8 @@ def poses(
     ax = draw.axes_or_new(ax, 6.5, 4.6 if flat else 6, projections)
     if places.shape[1] == 3 and ax.name != "3d":  # project on the plane of largest extent
         middle = places[:n].mean(axis=0)
-        plane = np.linalg.svd(places[:n] - middle, full_matrices=False)[2][:2]
-        # fix the signs of the singular vectors, which are arbitrary
+        plane = np.linalg.eigh((places[:n] - middle).T @ (places[:n] - middle))[1][:, :0:-1].T
+        # fix the signs of the eigenvectors, which are arbitrary
         plane = plane * np.sign(plane[[0, 1], np.abs(plane).argmax(axis=1)])[:, None]
         places = (places - middle) @ plane.T
     count = int(component[:n].max(initial=-1)) + 1

@@ -233,7 +233,7 @@ def tangent_vectors(value: Any, scene: Scene, frames: Any, power: int) -> np.nda
             )
         return vectors[:, None]
     if frames is None:
-        frames = tangent_frames(scene.points, scene.faces)
+        frames = tangent_frames(scene.given, scene.faces)
     T = checks.real_array("frames", frames, [(n, 3, 2)], f"have shape ({n}, 3, 2)")
     z = vectors.reshape(n, 2) @ [1, 1j]
     length, angle = np.abs(z), np.angle(z)

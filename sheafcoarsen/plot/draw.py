@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from scipy.spatial import cKDTree
 
-from sheafcoarsen._support import checks
+from sheafcoarsen._support import checks, tables
 from sheafcoarsen.sheaf import CellularSheaf
 
 if TYPE_CHECKING:
@@ -216,7 +216,10 @@ def text(ax: Axes, word: object, place: np.ndarray, shift: np.ndarray, **style: 
 
     halo = [withStroke(linewidth=2.5, foreground="white")]
     style |= {"ha": "center", "va": "center", "fontsize": 9, "zorder": 5, "path_effects": halo}
-    return ax.annotate(str(word), tuple(place), tuple(shift), textcoords="offset points", **style)
+    word = tables.printable(word)
+    return ax.annotate(
+        word, tuple(place), tuple(shift), textcoords="offset points", parse_math=False, **style
+    )
 
 
 def names(

@@ -58,6 +58,7 @@ def view_from(view: Any, up: Any) -> View:
 class Scene(NamedTuple):
     """A surface and its view."""
 
+    given: np.ndarray  # (n, 3); rounding after scaling might change the frames at some vertices
     points: np.ndarray  # (n, 3), scaled by a power of two to about 1
     faces: np.ndarray  # (f, k)
     view: View
@@ -103,7 +104,7 @@ def scene_of(points: Any, faces: Any, view: Any, up: Any) -> Scene:
     source = seen.toward + 0.55 * seen.up - 0.45 * seen.right  # at the upper left
     facing = np.where(normals @ seen.toward < 0, -1.0, 1.0)  # both sides of a face are lit
     light = np.maximum(facing * (normals @ (source / np.linalg.norm(source))), 0.0)
-    return Scene(scaled, faces, seen, seen.project(scaled), order, light)
+    return Scene(points, scaled, faces, seen, seen.project(scaled), order, light)
 
 
 def scene_at(F: Any, pos: Any, faces: Any, view: Any, up: Any) -> Scene:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.sparse
 
-from sheafcoarsen._support import EPS, checks, linalg, ragged, tables
+from sheafcoarsen._support import EPS, checks, linalg, ragged, tables, threads
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.sheaf import edge_subset, unit_sheaf
@@ -156,6 +156,7 @@ def certificate(C: Coarsening) -> Certificate:
     return Certificate(gamma, beta, kappa, mu, rounding)
 
 
+@threads.single_threaded_blas()
 def _crossing_norm(C: Coarsening) -> float:
     """Return an upper bound on norm(delta_X).
 

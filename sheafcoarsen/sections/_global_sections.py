@@ -8,7 +8,6 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._kernels.sections import Cut
 from sheafcoarsen._support import ReadOnly, linalg, ragged, tables, threads, warned
 from sheafcoarsen.elimination import Elimination, dim_of_few_edges, eliminate
 from sheafcoarsen.exceptions import SingularProblemWarning
@@ -294,7 +293,7 @@ def _descend(
     rows, zero, dropped, growth, checks = sheaf.dim_c1, 0.0, 1.0, 1, 0
     while sheaf.dim_c0 > clustering.LAST:
         given, partition, split, is_cut = choose_clusters(sheaf, growth)
-        level, coarse, zeros, eliminated = reduce_level(given, partition, Cut(keep, eps))
+        level, coarse, zeros, eliminated = reduce_level(given, partition, (keep, eps))
         zero, dropped = max(zero, zeros), min(dropped, eliminated)
         levels.append(level._replace(split=split))
         slow = coarse.dim_c0 > max(0.5 * sheaf.dim_c0, clustering.LAST)

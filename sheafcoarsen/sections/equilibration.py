@@ -12,8 +12,9 @@ from sheafcoarsen._kernels.operators import multiply_maps
 from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.coarsening import SERIAL_BELOW
 from sheafcoarsen.modes import Prolongation, block_layout
+from sheafcoarsen.operators import degree_factors
 from sheafcoarsen.partition import Clusters, Partition, clusters_of
-from sheafcoarsen.sheaf import CellularSheaf, both_ends, trusted_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, both_ends, component_labels, trusted_sheaf
 
 
 def cluster_workspace(
@@ -86,19 +87,23 @@ def vertex_scales(F: CellularSheaf) -> np.ndarray:
     """
     (u, v), m, n = F.edges.T, F.n_edges, F.n_vertices
     a, b = (linalg.ragged_norms(data, starts) for _, data, starts in both_ends(F))
-    compared = (a > 0) & (b > 0)
+    compared, labels = (a > 0) & (b > 0) & (u != v), component_labels(n, F.edges)
 
     def stacked(t: np.ndarray) -> np.ndarray:
         D = linalg.scaled_norms(np.concatenate([t * a, t * b]), np.concatenate([u, v]), n)
         return D.clip(min=max(1e-100 * float(D.max(initial=0)), 1e-300))
 
-    def imbalance(s: np.ndarray) -> float:
+    def imbalance(s: np.ndarray) -> np.ndarray:  # of each component
         D = stacked(1 / np.hypot(a * s[u], b * s[v]).clip(min=1e-300))
         logs = np.log2(np.stack([a, b])[:, compared]) - np.log2(D[F.edges[compared]].T)
-        return float(np.abs(logs[0] - logs[1]).max(initial=0))
+        worst = np.zeros(n)
+        np.maximum.at(worst, labels[u[compared]], np.abs(logs[0] - logs[1]))
+        return worst
 
-    ones, s = np.ones(n), 1 / stacked(np.ones(m))
-    return s if imbalance(s) + 10 < imbalance(ones) else ones  # better by a factor of 1000
+    D = stacked(np.ones(m))
+    ones, s = np.ones(n), D.max(initial=0) / D
+    better = imbalance(s) + 10 < imbalance(ones)  # by a factor of 1000
+    return np.where(better[labels], s, ones)
 
 
 def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
@@ -115,23 +120,19 @@ def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     threads.run_ranges(
         lambda lo, hi: kernels.scale_edges(lo, hi, f, s, *scaled), costs, serial_below=SERIAL_BELOW
     )
-    f = f._replace(tail_data=scaled[0], head_data=scaled[1])
-    ends = F.edges.reshape(-1)
-    is_loop = np.repeat(F.edges[:, 0] == F.edges[:, 1], 2)
-    halves = np.flatnonzero((np.arange(len(ends)) % 2 == 0) | ~is_loop)  # list each loop once
-    halves = halves[np.argsort(ends[halves], kind="stable")]
-    incident = kernels.HalfEdges(ragged.offsets(np.bincount(ends[halves], minlength=n)), halves)
-    begins = ragged.offsets(dims**2)
-    blocks = np.zeros(int(begins[-1]), dtype), np.zeros(int(begins[-1]), dtype)
-    bases = kernels.StalkBases(begins, np.zeros(n, np.int64), *blocks, np.zeros(n))
+    sheaf = trusted_sheaf(F.edges, dims, F.edge_dims, *scaled)
+    begins, factors = degree_factors(sheaf)
+    f, blocks = sheaf.arrays, (np.zeros_like(factors), np.zeros_like(factors))
+    loops = np.bincount(F.edges[F.edges[:, 0] == F.edges[:, 1], 0], minlength=n) / s**2
+    bases = kernels.StalkBases(begins, np.zeros(n, np.int64), *blocks, loops)
 
     def find(lo: int, hi: int) -> Any:
         d = int(dims[lo:hi].max())
-        workspace = cluster_workspace(d, d, dtype)
-        return kernels.find_vertex_bases(lo, hi, f, incident, eps, workspace, bases)
+        return kernels.find_vertex_bases(
+            lo, hi, dims, factors, eps, svd_workspace(d, d, dtype, 0), bases
+        )
 
-    rows = np.bincount(ends, np.repeat(F.edge_dims, 2), minlength=n)
-    failed = threads.run_ranges(find, dims**2 * (dims + rows) + 1.0, serial_below=SERIAL_BELOW)
+    failed = threads.run_ranges(find, dims**3 + 1.0, serial_below=SERIAL_BELOW)
     check_status(failed, "the maps at vertex")
     ranks = ragged.read_only(bases.ranks)
     clusters = clusters_of(F, Partition(np.arange(n)))

@@ -33,7 +33,7 @@ class Level(NamedTuple):
 
 
 def reduce_level(
-    sheaf: CellularSheaf, partition: Partition, cut: kernels.Cut
+    sheaf: CellularSheaf, partition: Partition, cut: tuple[float, float]
 ) -> tuple[Level, CellularSheaf, float, float]:
     """Return level, coarse sheaf, and the largest zero and smallest eliminated singular value."""
     clusters = clusters_of(sheaf, partition)
@@ -49,7 +49,7 @@ def reduce_level(
     def count(lo: int, hi: int) -> None:
         n = int(dims[lo:hi].max())
         lapack = svd_workspace(n, n, dtype, map_size)
-        kernels.count_kept(lo, hi, f, clusters, cut.keep, lapack, widths)
+        kernels.count_kept(lo, hi, f, clusters, cut[0], lapack, widths)
 
     threads.run_ranges(count, dims**3 + 1.0, serial_below=SERIAL_BELOW)
     starts, loop_starts = ragged.offsets(dims * widths), ragged.offsets(widths**2)
@@ -62,8 +62,7 @@ def reduce_level(
         dropped=np.full(K, np.inf),
         zeros=np.zeros(K),
     )
-    outer = clusters.with_half_edges(sheaf)
-    crossing = kernels.HalfEdges(outer.half_ptr, outer.half_edges)
+    crossing = clusters.with_half_edges(sheaf)
 
     def reduce(lo: int, hi: int) -> Any:
         n, k = int(dims[lo:hi].max()), int(widths[lo:hi].max())

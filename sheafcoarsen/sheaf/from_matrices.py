@@ -17,7 +17,7 @@ import numpy.typing as npt
 import scipy.sparse
 import scipy.sparse.linalg
 
-from sheafcoarsen._support import checks, linalg, ragged
+from sheafcoarsen._support import checks, linalg, ragged, threads
 from sheafcoarsen.sheaf.graphs import finite_entries
 
 MatrixLike: TypeAlias = scipy.sparse.sparray | scipy.sparse.spmatrix | npt.ArrayLike
@@ -42,6 +42,7 @@ class Blocks(NamedTuple):
     eps: float
 
 
+@threads.single_threaded_blas()
 def sheaf_of_laplacian(
     L: Any, dims: npt.ArrayLike
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
@@ -157,14 +158,7 @@ def _blocks(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> Blocks:
         flat = np.zeros(int(begins[-1]), matrix.dtype)
         row, column = i[chosen] - starts[u[chosen]], j[chosen] - starts[v[chosen]]
         flat[begins[which] + row * dims[v[chosen]] + column] = entries.data[chosen]
-        shapes, shape_of = np.unique(dims[ends], axis=0, return_inverse=True)
-        stacks = []
-        for k, (rows, columns) in enumerate(shapes.tolist()):
-            where = np.flatnonzero(shape_of.reshape(-1) == k)
-            if rows * columns:
-                stack = flat[ragged.range_of_blocks(begins, where)].reshape(-1, rows, columns)
-                stacks.append((where, stack))
-        grouped.append(stacks)
+        grouped.append([found for found in ragged.stacks(flat, dims[ends]) if found[1].size])
     number, largest = np.zeros(n, np.int64), np.zeros(n)
     for where, stack in grouped[1]:
         number[where] = np.arange(len(where))

@@ -48,12 +48,8 @@ def flat_maps(
             raise ValueError(f"`{name}[{e}]` must be 2-D, got shape {array.shape}")
     if not arrays:
         return np.zeros(0), np.zeros(0, dtype=np.int64), np.zeros(0, dtype=np.int64)
-    shapes = np.array([array.shape for array in arrays], dtype=np.int64)
-    return (
-        np.concatenate([array.reshape(-1) for array in arrays]),
-        shapes[:, 0].copy(),
-        shapes[:, 1].copy(),
-    )
+    rows, cols = np.array([array.shape for array in arrays], np.int64).T.copy()
+    return np.concatenate([array.reshape(-1) for array in arrays]), rows, cols
 
 
 def check_endpoints(edges: np.ndarray, n: int) -> None:

@@ -9,7 +9,7 @@ import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._support import EPS, Vertices, checks, labels, linalg, ragged, warned
-from sheafcoarsen.exceptions import SingularProblemWarning
+from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
 from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf, unit_sheaf
@@ -124,8 +124,12 @@ def harmonic_extension(
         try:
             y = problem.solve(right)
             break
-        except np.linalg.LinAlgError:
+        except np.linalg.LinAlgError as error:
             if "direct" in (method, problem.method) or len(inside) > DIRECT_AT_LAST:
+                if isinstance(error, NotConverged):
+                    y = np.asarray(error.result) * units
+                    x[inside] = y.astype(x.dtype).reshape(len(inside), *x.shape[1:])
+                    error.result = x[:dim_c0]
                 raise
     _warn_if_undetermined(named, vertices, inside, problem)
     x[inside] = (y * units).astype(x.dtype).reshape(len(inside), *x.shape[1:])
@@ -167,11 +171,8 @@ def _with_guides(
     guided = vertices[soft]
     dims = sheaf.vertex_dims[guided]
     new = sheaf.n_vertices + np.arange(len(soft))
-    squares = dims**2
-    roots = np.zeros(int(squares.sum()), sheaf.dtype)
-    starts = np.repeat(ragged.offsets(squares)[:-1], dims)
-    rows = ragged.ranges(np.zeros(len(dims), np.int64), dims)
-    roots[starts + rows * (np.repeat(dims, dims) + 1)] = np.repeat(np.sqrt(weights[soft]), dims)
+    roots = ragged.identities(dims) * np.repeat(np.sqrt(weights[soft]), dims**2)
+    roots = roots.astype(sheaf.dtype)
     held = vertices.copy()
     held[soft] = new
     with_guides = trusted_sheaf(

@@ -182,24 +182,27 @@ def least_squares(
     solve = Solver(sheaf, method=method, fixed=fixed, progress=progress)
     # scaled so that corrections, of size b / norm(delta)^2, stay in range
     units = column_units(np.vstack([columns, sheaf.largest_entry * x]))
-    x, residual, iterations = _minimized(solve, columns / units, x / units, tol)
+    x, residual, iterations, failure = _minimized(solve, columns / units, x / units, tol)
     x *= units
     difference = coboundary(sheaf) @ x - columns
     sums = np.zeros((sheaf.n_edges, difference.shape[1]), difference.real.dtype)
     kernels.sum_products(sheaf.edge_offsets, difference, difference, sums)
-    return LeastSquares(
+    found = LeastSquares(
         ragged.read_only(x.reshape(len(x), *data.shape[1:]).astype(dtype)),
         ragged.read_only(sums.reshape(len(sums), *data.shape[1:])),
         residual,
         iterations,
         solve.method,
     )
+    if failure is not None:
+        raise NotConverged(failure, found)
+    return found
 
 
 def _minimized(
     solve: Solver, b: np.ndarray, x: np.ndarray, tol: float
-) -> tuple[np.ndarray, float, int]:
-    """Minimize over the free vertices; return x, its residual and the number of iterations.
+) -> tuple[np.ndarray, float, int, str | None]:
+    """Minimize over the free vertices; return x, residual, iterations and why it failed, or None.
 
     The gradient is recomputed from the maps until it is small: L squares the condition number.
     """
@@ -247,10 +250,10 @@ def _minimized(
         residuals <= tol + linalg.RESIDUAL_LIMIT * terms * linalg.eps_of(x.dtype) * measure(scales)
     )
     residual = float(residuals.max(initial=0.0))
+    failure = None
     if missed.any():
-        raise NotConverged(
+        failure = (
             f"the residual is {residual:.2g} after {iterations} iterations, with `tol` = {tol:g}: "
-            f"use a larger `tol` or another `method`",
-            x[:, 0] if x.shape[1] == 1 else x,
+            f"use a larger `tol` or another `method`"
         )
-    return x, residual, iterations
+    return x, residual, iterations, failure

@@ -86,9 +86,8 @@ def leverages(
     rng = checks.random_generator("seed", seed)
     F = own_unit(sheaf)
     delta = coboundary(unit_sheaf(F)[0])
-    columns = int(
-        np.ceil(min(8 / eps / eps, 2.0**62))
-    )  # for a relative error sqrt(2 / columns) of eps / 2
+    # for a relative error sqrt(2 / columns) of eps / 2
+    columns = int(np.ceil(min(8 / eps / eps, 2.0**62)))
     small = F.dim_c0 <= DENSE_BELOW
     if method == "sketch" or (method == "auto" and not small and F.dim_c1 > columns):
         return by_edge(F, sketched(Solver(F), delta, columns, 1e-6, rng))

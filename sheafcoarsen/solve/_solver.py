@@ -287,7 +287,7 @@ class Solver:
         out = out.reshape(given.shape).astype(np.result_type(given.dtype, self.sheaf.dtype))
         self.iterations = found.steps
         self.residual = float(residuals.max(initial=0.0))
-        missed = np.flatnonzero(~(residuals <= tol + attainable))
+        missed = np.flatnonzero(~(residuals <= tol + np.minimum(attainable, 0.5)))
         if missed.size:
             raise NotConverged(
                 f"{len(sizes) - missed.size} of {len(sizes)} right-hand sides reached `tol` = "

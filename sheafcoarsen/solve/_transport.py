@@ -13,7 +13,7 @@ from scipy.sparse.csgraph import dijkstra
 
 from sheafcoarsen._kernels import solve as kernels
 from sheafcoarsen._kernels.dense import power_of_two
-from sheafcoarsen._support import Vertices, checks, labels, linalg
+from sheafcoarsen._support import Vertices, checks, labels, linalg, threads
 from sheafcoarsen.operators import Factors, laplacian
 from sheafcoarsen.partition import edge_strengths
 from sheafcoarsen.sections import given_values
@@ -243,7 +243,8 @@ def transported_frames(sheaf: CellularSheaf) -> np.ndarray:
         near, far = np.where(at_head, heads, tails), np.where(at_head, tails, heads)
         transports = np.zeros_like(frames)
         rank = linalg.zero_level(max(near.shape[1:]), linalg.eps_of(near.dtype), 1.0)
-        transports[child] = np.linalg.pinv(near, rcond=rank) @ far
+        with threads.single_threaded_blas():
+            transports[child] = np.linalg.pinv(near, rcond=rank) @ far
         exponents = np.zeros(n, np.int64)
         kernels.carry_frames(order, parents, transports, frames, exponents)
         largest = np.zeros(component.max() + 1, np.int64)

@@ -198,14 +198,14 @@ def scaled(left: Matrix | None, A: Matrix, right: Matrix | None) -> Matrix:
         A = A if left is None else left.conj().T @ A
         return scipy.sparse.csr_array(A if right is None else A @ right)
     indptr, indices, data = blocks_of(A)
-    none = np.zeros((0, 0, 0), data.dtype)
-    before, after = (none if S is None else blocks_of(S)[2] for S in (left, right))
-    rows = data.shape[1] if left is None else before.shape[2]
-    columns = data.shape[2] if right is None else after.shape[2]
-    out = np.empty((len(data), rows, columns), data.dtype)
-    kernels.scale_blocks(indptr, indices, before, data, after, out)
-    shape = (len(indptr) - 1) * rows, A.shape[1] // data.shape[2] * columns
-    return from_blocks(out, indices, indptr, shape)
+    columns = A.shape[1] // data.shape[2]
+    if left is not None:
+        row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
+        data = blocks_of(left)[2].conj().swapaxes(1, 2)[row] @ data
+    if right is not None:
+        data = data @ blocks_of(right)[2][indices]
+    shape = (len(indptr) - 1) * data.shape[1], columns * data.shape[2]
+    return from_blocks(data, indices, indptr, shape)
 
 
 def blocks_of(A: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -170,6 +170,7 @@ def orthonormal_complement(X: np.ndarray, Q: Basis, mass: np.ndarray | None = No
     for repeat in range(3):
         if Q.shape[1]:
             X = X - Q @ (Q_adjoint @ weighted(mass, X))
+        X = X if repeat else independent(X)  # start columns may depend on each other and on Q
         X = orthonormal(X, mass) if repeat < 2 else X
     return np.ascontiguousarray(X)
 

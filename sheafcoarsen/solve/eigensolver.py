@@ -109,9 +109,8 @@ class Pencil:
         computed = linalg.zero_level(n, linalg.eps_of(np.float64), size)
         if not self.single:
             return computed
-        return max(
-            computed, linalg.zero_level(1, linalg.eps_of(np.float32), size)
-        )  # agrees with global_sections
+        # agrees with global_sections
+        return max(computed, linalg.zero_level(1, linalg.eps_of(np.float32), size))
 
     def kernel(self, method: str) -> Basis:
         """Return a basis Q of ker L with Q* Q = I for any M; ``method`` may select the solver.

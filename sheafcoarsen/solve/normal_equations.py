@@ -107,12 +107,8 @@ class NormalEquations:
         y = orthogonal_part(y, self.kernel)
         gradient = column_norms(self.adjoint @ (r - self.D @ y))
         scale = self.bound * column_norms(y) + np.sqrt(self.bound) * column_norms(r)
-        allowed = (
-            linalg.RESIDUAL_LIMIT
-            * max(self.D.shape[1], 1)
-            * linalg.eps_of(self.sheaf.dtype)
-            * scale
-        )
+        level = linalg.RESIDUAL_LIMIT * max(self.D.shape[1], 1) * linalg.eps_of(self.sheaf.dtype)
+        allowed = level * scale
         if (gradient > allowed).any():
             worst = float((gradient / np.where(allowed > 0, allowed, 1.0)).max())
             raise NotConverged(

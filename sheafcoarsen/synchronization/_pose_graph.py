@@ -435,7 +435,7 @@ def _positive(name: str, value: Any, count: int, optional: bool = False) -> np.n
 def _rotations(name: str, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
     """Check that matrices are rotations up to sqrt(eps) of their type, and return them."""
     matrices = _real(name, value, *shapes)
-    single = np.asarray(value).dtype == np.float32
+    single = np.asarray(value).dtype.type is np.float32
     check_unitary(matrices.astype(np.float32) if single else matrices, lambda k: f"`{name}[{k}]`")
     if single:  # the nearest ones in double precision
         U, _, V = np.linalg.svd(matrices)

@@ -187,6 +187,7 @@ def _given_rotations(start: npt.ArrayLike, connection: Connection) -> np.ndarray
             f"`start` must be rotations of shape {(n, d, d)} or frames of shape {(n * d, d)}, got "
             f"shape {frames.shape}"
         )
-    if frames.ndim == 3:
-        frames = frames.conj().swapaxes(1, 2)
-    return nearest_rotations(frames.reshape(n, d, d), connection)
+    if frames.ndim == 2:
+        return nearest_rotations(frames.reshape(n, d, d), connection)
+    # landmarks relate the rotations of parts that they join
+    return nearest_rotations(frames.conj().swapaxes(1, 2), connection, connection.joined[:n])

@@ -155,8 +155,9 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
                 f"has dimension {dims[other]} and vertex 0 has {d}"
             )
     data = np.stack([sheaf.tail_data, sheaf.head_data])
-    unit = float(sheaf.largest_entry or 1.0)
-    maps = data.astype(np.result_type(data, np.float64)).reshape(2, -1, d, d) / unit
+    maps = data.astype(np.result_type(data, np.float64)).reshape(2, -1, d, d)
+    unit = np.abs(maps).max(axis=(0, 2, 3), initial=0)
+    maps = maps / np.where(unit > 0, unit, 1)[:, None, None]
     weights = (np.einsum("seij,seij->se", maps.conj(), maps).real / d).max(axis=0)
     safe = np.where(weights > 0, weights, 1)[:, None, None]
     gram = maps.conj().swapaxes(2, 3) @ maps / safe

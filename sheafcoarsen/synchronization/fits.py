@@ -105,7 +105,7 @@ def nearest_rotations(
     determinant, then rounded to SO(d); otherwise to O(d) or U(d).
     """
     component = connection.component if component is None else component
-    mirrored = np.bincount(component, np.sign(np.linalg.det(frames).real)) < 0
+    mirrored = np.bincount(component, np.sign(np.linalg.slogdet(frames)[0].real)) < 0
     frames = frames.copy()
     frames[mirrored[component], :, -1] *= -1
     left, _, right = np.linalg.svd(frames)

@@ -168,10 +168,7 @@ def _maps(e: SparseEvidence) -> Outcome:
     G, H, worst = e.sparse, edge_subset(e.fine, e.Z.edges, np.sqrt(e.Z.weights)), ZERO
     eps, blocks = linalg.eps_of(e.Z.fine.dtype), ("edge", e.Z.edges)
     for (_, found, _), (_, wanted, starts) in zip(both_ends(G), both_ends(H), strict=True):
-        error, size = (
-            linalg.ragged_norms(found - wanted, starts),
-            linalg.ragged_norms(wanted, starts),
-        )
+        error, size = (linalg.ragged_norms(x, starts) for x in (found - wanted, wanted))
         worst = max(worst, relative_residual(error, 1, eps, size, blocks=blocks))
     return worst, "exact"
 

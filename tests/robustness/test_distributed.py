@@ -302,7 +302,7 @@ def test_task_that_fails_once_is_retried(threads):
             raise OSError("no answer")
         return {"calls": len(calls)}
 
-    engine = Engine(threads, "flaky")
+    engine = Engine(threads)
     with tqdm.tqdm(total=1, disable=False) as engine.shown:
         assert (engine.threads, engine.at_once) == (1, 3)
         assert engine.results([engine.start(flaky_task, None, 0, 2)]) == [{"calls": 2}]

@@ -33,9 +33,13 @@ class CoarseMaps(NamedTuple):
 
 
 class Noise(NamedTuple):
-    """Rounding level of coarse rows: at cluster a, norms[a] times the norm of the fine row."""
+    """Rounding level of coarse rows at a vertex v of cluster a, for fine rows of norm 1.
 
-    norms: np.ndarray  # (K,)
+    It is norms[a] + relative * max(abs(R_v)).
+    """
+
+    norms: np.ndarray  # (K,) absolute errors of R_a
+    relative: float  # error of R_v
     longest: float  # upper bound on the norms of all fine rows
 
 
@@ -144,24 +148,27 @@ def crossing_maps(lo, hi, f, c, R, out):
 
 
 @subkernel
-def clear_rows(begin, end, a, f, c, norm, target):
+def clear_rows(begin, end, a, f, c, R, noise, target):
     """Zero the rows at rounding level in the maps at cluster a, for crossing edges begin .. end.
 
-    R_a has an error of n eps, hence so has a row of F R_v, relative to its row of F. A row that is
-    zero in exact arithmetic consists of this error, which would grow if maps are scaled to norm 1.
+    A row of F R_v has the error of R_v, relative to its row of F. A row that is zero in exact
+    arithmetic consists of this error, which would grow if maps are scaled to norm 1.
     """
     out, row, columns, stride = target.out, target.at, target.columns, target.stride
     for k in range(begin, end):
         e = c.crossing_edges[k]
-        data, starts = f.tail_data, f.tail_offsets
-        if c.labels[f.edges[e, 0]] != a:
-            data, starts = f.head_data, f.head_offsets
+        data, starts, v = f.tail_data, f.tail_offsets, f.edges[e, 0]
+        if c.labels[v] != a:
+            data, starts, v = f.head_data, f.head_offsets, f.edges[e, 1]
+        p, largest = R.indptr[f.vertex_offsets[v]], 0.0
+        for j in range(p, p + f.vertex_dims[v] * R.ranks[a]):
+            largest = max(largest, float(abs(R.data[j])))
         at, rows = starts[e], f.edge_dims[e]
         for _ in range(rows):
             after, squares = at + (starts[e + 1] - starts[e]) // rows, 0.0
             for j in range(at, after):
                 squares += float(data[j].real) ** 2 + float(data[j].imag) ** 2
-            at, level = after, norm * math.sqrt(squares)
+            at, level = after, (noise.norms[a] + noise.relative * largest) * math.sqrt(squares)
             j = row
             while j < row + columns and abs(out[j]) <= level:
                 j += 1
@@ -187,9 +194,9 @@ def clear_rounding(lo, hi, f, c, R, noise, out):
             for i in range(out.heights[p]):
                 size = float(abs(maps[(at + i * r) & NOT_NEGATIVE].real))
                 least = size if size < least else least
-            if least <= norm * noise.longest:
+            if least <= (norm + noise.relative) * noise.longest:
                 rows = Rows(maps, at, r, r)
-                clear_rows(c.pair_ptr[p], c.pair_ptr[p + 1], a, f, c, norm, rows)
+                clear_rows(c.pair_ptr[p], c.pair_ptr[p + 1], a, f, c, R, noise, rows)
 
 
 @borrowing_kernel
@@ -200,7 +207,7 @@ def compressed_maps(lo, hi, f, c, R, rows, out, workspace):
     same Gram matrix. It is updated by as many fine edges as fit into ``chunk`` or more rows. Its
     diagonal is made non-negative.
     """
-    tail, head, m, norms = out.tail, out.head, workspace.stack, workspace.noise.norms
+    tail, head, m = out.tail, out.head, workspace.stack
     for p in range(lo, hi):
         if rows[p] == out.heights[p]:
             crossing_maps(p, p + 1, f, c, R, out)
@@ -222,8 +229,8 @@ def compressed_maps(lo, hi, f, c, R, rows, out, workspace):
                 k += 1
             tail_rows, head_rows = Rows(m, at, ra, w), Rows(m, at + ra, rb, w)
             stack_pair(begin, k, f, c, R, -1.0, tail_rows, head_rows)
-            clear_rows(begin, k, a, f, c, norms[a], tail_rows)
-            clear_rows(begin, k, b, f, c, norms[b], head_rows)
+            clear_rows(begin, k, a, f, c, R, workspace.noise, tail_rows)
+            clear_rows(begin, k, b, f, c, R, workspace.noise, head_rows)
             triangular_factor(m, filled, w, workspace.column, workspace.row)
             filled = min(filled, w)
         to_tail, to_head = out.tail_starts[p], out.head_starts[p]

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.dense import eigh_lowest, largest_entry, normalized, power_of_two
+from sheafcoarsen._kernels.dense import brought_near_one, eigh_lowest, largest_entry, power_of_two
 from sheafcoarsen._kernels.jit import borrowing_kernel
 from sheafcoarsen._kernels.modes import cluster_unit
 
@@ -120,7 +120,7 @@ def factor(lo, hi, ranks, energy, zero, s, rows):
         for i in range(r * r):
             matrix[i] = matrices[at + i]
             matrices[at + i] = 0
-        scale = normalized(matrix, r * r)
+        scale = brought_near_one(matrix, r)
         if scale == 0:
             continue
         if eigh_lowest(r, r, s, s.reduction) != 0:

@@ -33,7 +33,6 @@ from sheafcoarsen._kernels.dense.scaling import (
     fix_phase,
     inf_norm,
     largest_entry,
-    normalized,
     power_of_two,
 )
 from sheafcoarsen._kernels.dense.triangular import inverse_of_triangular, triangular_factor
@@ -53,7 +52,6 @@ __all__ = [
     "inf_norm",
     "inverse_of_triangular",
     "largest_entry",
-    "normalized",
     "orthonormalize",
     "potrf",
     "potrs",

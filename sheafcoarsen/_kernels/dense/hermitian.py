@@ -141,35 +141,21 @@ def tridiagonalize(n, a, d, e, tau, panel, p):
 
 
 @reassociating_subkernel
-def reflect(n, a, tau, z, first, last):
-    """Replace rows z_j^T, first .. last, by (Q z_j)^T, with Q from ``tridiagonalize``."""
+def reflect(n, a, tau, z, count):
+    """Replace the first ``count`` rows z_j^T by (Q z_j)^T, with Q from ``tridiagonalize``."""
     zero = z[0, 0] * 0
     for i in range(1, n):
         t = tau[i]
         if t == 0:
             continue
         v = a[i, :i]
-        j = first
-        while j + 2 <= last:
-            x, y = z[j, :i], z[j + 1, :i]
-            s0, s1 = zero, zero
+        for j in range(count):
+            x, s = z[j, :i], zero
             for k in range(i):
-                s0 += np.conj(v[k]) * x[k]
-                s1 += np.conj(v[k]) * y[k]
-            s0 *= t
-            s1 *= t
+                s += np.conj(v[k]) * x[k]
+            s *= t
             for k in range(i):
-                x[k] = multiply_add(-s0, v[k], x[k])
-                y[k] = multiply_add(-s1, v[k], y[k])
-            j += 2
-        if j < last:
-            x = z[j, :i]
-            s0 = zero
-            for k in range(i):
-                s0 += np.conj(v[k]) * x[k]
-            s0 *= t
-            for k in range(i):
-                x[k] -= s0 * v[k]
+                x[k] = multiply_add(-s, v[k], x[k])
 
 
 @subkernel
@@ -197,7 +183,7 @@ def eigh_lowest(n, wanted, s, reduction):
                 s.w[j] = t.w[j]
                 for i in range(n):
                     z[j, i] = t.z[j, i]
-            reflect(n, a, t.tau, z, 0, wanted)
+            reflect(n, a, t.tau, z, wanted)
             return 0
         for i in range(n * n):
             s.a[i] = s.spare[i]

@@ -65,8 +65,8 @@ def put_product_columns(lanes, out, to, a, at_a, b, at_b, sizes):
         sums = zero(lanes, ONE)
         for k in range(inner):
             row = read(lanes, ONE, b, q + k * step, 0)
-            sums = add_block(sums, 1.0, a, p + i * inner + k, 0, row, EXACT)
-        put(out, at + i * stride, 0, add_multiple(zero(lanes, ONE), sign, sums))
+            sums = add_block(sums, sign, a, p + i * inner + k, 0, row, EXACT)
+        put(out, at + i * stride, 0, sums)
 
 
 @subkernel

@@ -86,18 +86,3 @@ def fix_phase(z, at, n, sqrt_eps):
                 z[at + k] *= phase
             z[at + i] = size
             return
-
-
-@borrowing_kernel
-def normalized(out, count):
-    """Divide out[:count] by the power of two above its largest modulus; return this power.
-
-    Returns 0 if all entries are zero.
-    """
-    largest = largest_entry(out, np.int64(0), count, 0.0)
-    if largest == 0:
-        return 0.0
-    scale = power_of_two(largest)
-    for i in range(count):
-        out[i] /= scale
-    return scale

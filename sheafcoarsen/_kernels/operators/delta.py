@@ -29,7 +29,7 @@ def stacked_factors(lo, hi, f, half_ptr, half_edges, starts, out):
         for k in range(half_ptr[v], half_ptr[v + 1]):
             e, end = half_edges[k] >> 1, half_edges[k] & 1
             loop = f.edges[e, 0] == f.edges[e, 1]
-            if d == 0 or (loop and end == 1):
+            if d == 0:
                 continue
             rows = f.edge_dims[e]
             if filled + rows > d + max(rows, 64):  # of v alone: ranges do not change the bits

@@ -18,15 +18,19 @@ def strengths(sheaf, factor, out):
         cols = sheaf.vertex_dims[v]
         a = sheaf.tail_offsets[e]
         b = sheaf.head_offsets[e]
-        total = 0.0
+        total, largest = 0.0, 0.0
         for i in range(rows):
             for j in range(cols):
                 inner = 0.0 * (sheaf.tail_data[a] * factor)  # zero in the precision of the product
                 for k in range(sheaf.edge_dims[e]):
                     left = np.conj(sheaf.tail_data[a + k * rows + i] * factor)
                     inner += left * (sheaf.head_data[b + k * cols + j] * factor)
-                total += abs(inner) ** 2
-        out[e] = np.sqrt(total)
+                size = float(abs(inner))
+                if size > largest:
+                    total, largest = total * (largest / size) ** 2 + 1, size
+                elif size > 0:
+                    total += (size / largest) ** 2
+        out[e] = largest * np.sqrt(total)
 
 
 @borrowing_kernel

@@ -5,7 +5,6 @@ sections to the finer level. ``forests`` computes the sections of forests.
 """
 
 from sheafcoarsen._kernels.sections.equilibration import (
-    HalfEdges,
     StalkBases,
     find_vertex_bases,
     scale_edges,
@@ -16,7 +15,6 @@ from sheafcoarsen._kernels.sections.reduction import (
     STACKED_ROWS,
     ZERO_ROUNDING,
     ClusterWorkspace,
-    Cut,
     Kept,
     Ragged,
     count_kept,
@@ -27,8 +25,6 @@ __all__ = [
     "STACKED_ROWS",
     "ZERO_ROUNDING",
     "ClusterWorkspace",
-    "Cut",
-    "HalfEdges",
     "Kept",
     "Ragged",
     "StalkBases",

@@ -10,18 +10,8 @@ from sheafcoarsen._kernels.dense import (
     largest_entry,
     power_of_two,
     singular_rows,
-    triangular_factor,
 )
 from sheafcoarsen._kernels.jit import borrowing_kernel, kernel
-from sheafcoarsen._kernels.modes import map_at
-from sheafcoarsen._kernels.sections.reduction import next_row
-
-
-class HalfEdges(NamedTuple):
-    """Half-edges 2 e + end, grouped by vertex or by cluster."""
-
-    starts: np.ndarray
-    halves: np.ndarray
 
 
 class StalkBases(NamedTuple):
@@ -31,7 +21,7 @@ class StalkBases(NamedTuple):
     ranks: np.ndarray  # number of nonzero columns of W
     W: np.ndarray
     V: np.ndarray
-    sizes: np.ndarray  # squared Frobenius norms of the maps at vertices, 1 for a loop
+    sizes: np.ndarray  # squared Frobenius norms of the maps at vertices
 
 
 @kernel
@@ -68,53 +58,35 @@ def scale_edges(lo, hi, f, s, tail, head):
 
 
 @borrowing_kernel
-def find_vertex_bases(lo, hi, f, incident, eps, workspace, bases):
+def find_vertex_bases(lo, hi, dims, factors, eps, lapack, bases):
     """Compute bases W_v in which the stacked maps at v are an isometry, for vertices lo .. hi.
 
-    W_v W_v* = D_v^+, and W_v are the first ranks[v] columns of the d_v x d_v matrix W[starts[v]:].
-    The first ranks[v] columns of the unitary V_v span im W_v, the others the common kernel of all
-    maps at v; W and V are zero on entry. Returns -1, or the first vertex for which LAPACK failed.
+    ``factors`` are triangular factors of the stacked maps. W_v W_v* = D_v^+, and W_v are the first
+    ranks[v] columns of the d_v x d_v matrix W[starts[v]:]. The first ranks[v] columns of the
+    unitary V_v span im W_v, the others the common kernel of all maps at v. On entry W and V are
+    zero, and ``sizes`` the squared norms of the maps of loops. Returns -1, or the first vertex for
+    which LAPACK failed.
     """
-    lapack, stack = workspace.lapack, workspace.stack
-    column, row = workspace.column, workspace.row
     starts, ranks, W, V, sizes = bases.starts, bases.ranks, bases.W, bases.V, bases.sizes
     # Maximum condition number at which a vertex's triangular factor is inverted directly
     regular = 1e4
     for v in range(lo, hi):
-        d, at = f.vertex_dims[v], starts[v]
-        filled, square, loops, differences = 0, 0.0, 0, 0.0
-        for k in range(incident.starts[v], incident.starts[v + 1]):
-            e, end = incident.halves[k] >> 1, incident.halves[k] & 1
-            _, d, data, begin = map_at(f, e, end)
-            is_loop = f.edges[e, 0] == f.edges[e, 1]
-            loops += is_loop
-            for q in range(f.edge_dims[e]):
-                filled = next_row(stack, filled, d, column, row)
-                for i in range(d):
-                    x = data[begin + q * d + i]
-                    stack[filled * d + i] = x
-                    if is_loop:
-                        differences += float(abs(x)) ** 2
-                    else:
-                        square += float(abs(x)) ** 2
-                filled += 1
-        triangular_factor(stack, filled, d, column, row)
-        filled = min(filled, d)
-        # the maps of a loop have norm 1 before the subtraction
-        ranks[v], sizes[v] = d, square + loops
+        d, at, square = dims[v], starts[v], 0.0
+        for i in range(d * d):
+            lapack.a[i] = factors[at + i]
+            square += float(abs(factors[at + i])) ** 2
+        ranks[v], sizes[v] = d, square + sizes[v]
         for i in range(d):
             V[at + i * d + i] = 1
         zero = 10 * d * eps * math.sqrt(sizes[v])
         # otherwise all maps may be rounding errors of loops
-        large = math.sqrt(square + differences) > regular * zero
-        if large and filled == d and inverse_of_triangular(stack, d, W[at:]) < regular:
+        large = math.sqrt(square) > regular * zero
+        if large and inverse_of_triangular(lapack.a, d, W[at:]) < regular:
             continue
-        for i in range(filled * d):
-            lapack.a[i] = stack[i]
-        if singular_rows(filled, d, True, lapack) != 0:
+        if singular_rows(d, d, True, lapack) != 0:
             return v
         for j in range(d):
-            sigma = float(lapack.w[j]) if j < filled else 0.0
+            sigma = float(lapack.w[j])
             if sigma <= zero:
                 ranks[v] = min(ranks[v], j)
             for i in range(d):

@@ -44,13 +44,6 @@ class ClusterWorkspace(NamedTuple):
     z: np.ndarray  # (n, k)
 
 
-class Cut(NamedTuple):
-    """Singular value down to which coordinates are eliminated, and machine epsilon of the maps."""
-
-    keep: float
-    eps: float
-
-
 class Kept(NamedTuple):
     """Output of ``count_kept`` (widths) and ``reduce_clusters`` for all clusters of a level.
 
@@ -175,7 +168,6 @@ def smallest_eliminated(r, n, lapack, t):
     order = lapack.iwork
     for i in range(r):
         t[order[i] - 1] = 0.5 + (i * 40503 % 65536) / 65536
-    norm = 1.0
     for step in range(5):
         norm = 0.0
         for i in range(r):
@@ -314,8 +306,8 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
         if math.sqrt(square) <= zero:
             rows = 0
         filled = rows  # updated by the maps of crossing half-edges times Z
-        for p in range(crossing.starts[a], crossing.starts[a + 1]):
-            e, end = crossing.halves[p] >> 1, crossing.halves[p] & 1
+        for p in range(crossing.half_ptr[a], crossing.half_ptr[a + 1]):
+            e, end = crossing.half_edges[p] >> 1, crossing.half_edges[p] & 1
             for q in range(f.edge_dims[e]):
                 filled = next_row(stack, filled, k, column, row)
                 put_edge_row((e, q), (end, end + 1), f, local, z, k, stack, filled * k)

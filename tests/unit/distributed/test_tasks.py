@@ -142,7 +142,7 @@ def test_local_tasks_run_once_and_get_results_of_others():
         calls.append(i)
         return {"job": job, "i": i, "inputs": [found["i"] for found in inputs]}
 
-    here = Engine(None, "run")
+    here = Engine(None)
     with tqdm.tqdm(total=3, disable=False) as here.shown:
         first = here.start(work_task, "job", 0, [])
         second = here.start(work_task, "job", 1, [first])
@@ -156,6 +156,6 @@ def test_local_tasks_run_once_and_get_results_of_others():
 
 
 def test_objects_that_are_not_clients_raise_type_error():
-    assert Engine(None, "run").threads is None
+    assert Engine(None).threads is None
     with pytest.raises(TypeError, match="`client` must be a dask.distributed.Client or None"):
-        Engine("tcp://127.0.0.1:8786", "run")
+        Engine("tcp://127.0.0.1:8786")

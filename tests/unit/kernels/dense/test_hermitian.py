@@ -59,7 +59,7 @@ def lowest(A, wanted):
         solve = from_python(tridiagonal.lowest_of_tridiagonal)
         holds = solve(t, n, wanted)
     z[:] = t.z
-    from_python(hermitian.reflect)(n, a, t.tau, z, 0, wanted)
+    from_python(hermitian.reflect)(n, a, t.tau, z, wanted)
     return A, t.w.copy(), z.T, holds
 
 
