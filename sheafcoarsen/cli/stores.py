@@ -11,9 +11,6 @@ import sheafcoarsen as sc
 from sheafcoarsen import distributed as dist
 from sheafcoarsen.cli.inputs import refuse_options
 from sheafcoarsen.cli.outputs import facts, print_json, show
-from sheafcoarsen.distributed.location import place_of
-from sheafcoarsen.distributed.plan import without_maps
-from sheafcoarsen.distributed.schema import header_of
 from sheafcoarsen.modes import local_operator_of
 from sheafcoarsen.partition import Method
 
@@ -30,7 +27,7 @@ def coarsen_store(args: argparse.Namespace) -> int:
     if not isinstance(source, dist.SheafStore):
         raise ValueError(f"{args.input} holds a partition, not a sheaf")
     edges, dims, _ = source.topology()
-    graph = without_maps(edges, dims.astype(np.int64), source.dtype)
+    graph = sc.CellularSheaf.from_flat(edges, [], [], dims, np.zeros(len(edges), np.int64))
     method: Method = args.method or "auto"
     P = sc.select(graph, args.clusters, method, seed=args.seed or 0)
     operator = local_operator_of(args.local_operator or "internal")
@@ -60,9 +57,9 @@ def about_store(args: argparse.Namespace) -> int:
     message = "applies to graphs, not to stores: omit it"
     refuse_options(args, ("dim", "vertices", "signed"), message)
     found: Any
-    if header_of(place_of(args.input)).kind == "hierarchy":
+    try:
         found = dist.open_levels(args.input)
-    else:
+    except dist.StoreError:
         try:
             found = dist.open_coarsening(args.input)
         except dist.StoreError:  # not a coarsening, or its source no longer exists

@@ -41,8 +41,9 @@ def poses(
         It must have translations, unless ``pos`` is given; for a PoseGraph its own poses are
         drawn.
     outliers : int, optional
-        Number of the worst edges between poses, as ranked by ``S.outliers()``, to draw dashed and
-        red, with a ring around the middle of each; sightings of landmarks are not among them. By
+        Number of the most suspect edges between poses, the first of ``S.outliers()``, not those of
+        the largest residuals, to draw dashed and red, with a ring around the middle of each;
+        sightings of landmarks are not among them. By
         default the edges that a robust fit left out, those with ``S.weights`` below 1/2, as thin
         lines without rings if there are more than 50. With 0, these are not drawn at all.
     pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional

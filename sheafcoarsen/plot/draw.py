@@ -240,7 +240,7 @@ def names(
     engine: Any = ax.figure.get_layout_engine()
     if len(chosen) and engine is not None:
         engine.execute(ax.figure.figure)  # names further off may overlap if the scale changes
-    factors = (1, 2, 3.5, 6) if len(chosen) <= 100 else (1,)  # more fill the axes anyway
+    factors = (1, 2, 3.5, 6)[: 4 if len(chosen) <= 100 else 2]  # more names fill the axes anyway
     rings = [AROUND * [factor, factor, 1] for factor in factors]
     words = [(labels[v], [(v, ring) for ring in rings]) for v in chosen.tolist()]
     write(ax, words[:MARKERS], places, marked)
@@ -290,16 +290,15 @@ def write(
             wide = own + np.array([-3, 0, 3, 0])  # half a character between texts on one line
             cost = 3 * _shared(wide, taken) + _shared(own, dots)
             cost += 10 * (4 * half.prod() - _shared(own, panel))
-            if (joined := gap > 14).all():
-                cost += 20 * _shared(way.reshape(-1, 4), taken).reshape(-1, 9).sum(axis=1)
-            else:
-                reach = np.abs(shift).max(axis=0) + half + 16
-                other = marks[(np.abs(marks - at[v]) <= reach).all(axis=1)]
-                other = other[(other != at[v]).any(axis=1)]
-                gaps = np.maximum(own[:, None, :2] - other, other - own[:, None, 2:]).clip(0)
-                nearest = np.linalg.norm(gaps, axis=2).min(axis=1, initial=np.inf)
-                joined = nearest < 1.5 * gap
-                cost += 40 * joined
+            reach = np.abs(shift).max(axis=0) + half + 16
+            other = marks[(np.abs(marks - at[v]) <= reach).all(axis=1)]
+            other = other[(other != at[v]).any(axis=1)]
+            gaps = np.maximum(own[:, None, :2] - other, other - own[:, None, 2:]).clip(0)
+            nearest = np.linalg.norm(gaps, axis=2).min(axis=1, initial=np.inf)
+            cost += 40 * (nearest < np.minimum(1.5 * gap, 8))
+            joined = (gap > 14) | (nearest < 1.2 * gap)
+            crossed = np.vstack([taken, np.hstack([other - 3, other + 3])])
+            cost += joined * 20 * _shared(way.reshape(-1, 4), crossed).reshape(-1, 9).sum(axis=1)
             i = int(cost.round().argmin())
             if cost[i] + 4 * order < least:
                 least, box = cost[i] + 4 * order, own[i]

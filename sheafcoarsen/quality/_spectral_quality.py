@@ -55,6 +55,8 @@ class SpectralQuality(ReadOnly):
         Maximum of norm(delta R z) / sqrt(norm(L, inf)) over unit coarse sections z: rounding.
     fine_vectors : ndarray, shape (dim_c0, k)
         Orthonormal eigenvectors of the ``fine`` eigenvalues, if stored.
+    tied : bool
+        Whether the number of pairs splits a multiple eigenvalue of L.
 
     Examples
     --------
@@ -76,7 +78,7 @@ class SpectralQuality(ReadOnly):
     kernel_coarse: int
     section_residual: float
     fine_vectors: np.ndarray | None = None
-    is_cut: bool = False
+    tied: bool = False
 
     def to_frame(self) -> pd.DataFrame:
         """Return the eigenvalues as a pandas table.
@@ -285,7 +287,7 @@ def spectral_quality(
         kernel_coarse=coarse.kernel,
         section_residual=coarse.zero / size if size else 0.0,
         fine_vectors=ragged.read_only(U),
-        is_cut=pairs.is_cut,
+        tied=pairs.is_cut,
     )
 
 
@@ -297,7 +299,7 @@ def _reused(fine: Eigenmodes | SpectralQuality, delta: Any, unit: float) -> Know
     if isinstance(fine, Eigenmodes):
         values, U, zeros, more = fine.values, fine.vectors, fine.n_zero, not fine.tied
     elif isinstance(fine, SpectralQuality) and fine.fine_vectors is not None:
-        values, U, zeros, more = fine.fine, fine.fine_vectors, fine.kernel_fine, not fine.is_cut
+        values, U, zeros, more = fine.fine, fine.fine_vectors, fine.kernel_fine, not fine.tied
     else:
         raise TypeError(
             f"`fine` must be Eigenmodes or a SpectralQuality, got {type(fine).__name__}"
