@@ -260,8 +260,9 @@ def write(
     Every word has a list of vertices and places round them. It takes the best place of the first
     item with one where it covers almost nothing, or else the place where it covers least of
     vertices, earlier texts and the outside. To be nearly as near to another vertex, of those
-    ``marked``, counts as an area of 40 square points. Lines join such words, and distant ones, to
-    their vertices, if there is more than one item.
+    ``marked``, counts as an area of 40 square points. Lines, which avoid vertices and texts, join
+    words that are nearer to another vertex, and distant ones, to their vertices, if there is more
+    than one item.
     """
     from matplotlib.backends.backend_agg import RendererAgg
 

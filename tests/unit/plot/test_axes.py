@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 
 import sheafcoarsen as sc
 from sheafcoarsen import plot
@@ -177,6 +178,25 @@ def test_names_are_nearer_to_their_vertex_than_to_others():
         gaps = np.linalg.norm(np.maximum(box[:2] - at, at - box[2:]).clip(0), axis=1)
         assert text.get_text() == "ab"[v]
         assert gaps.argmin() == v
+
+
+def test_names_nearer_to_another_vertex_have_a_line():
+    F = sc.CellularSheaf.constant(nx.path_graph(132))
+    pos = np.random.default_rng(0).random((132, 2))
+    ax = Figure(figsize=(20, 9)).subplots()
+    names = np.arange(132)
+    plot.partition(sc.coarsen(F, sc.Partition(names // 44), 1), pos, names=names, ax=ax)
+    draw(ax)
+    panel = ax.child_axes[0]
+    at, nearer = panel.transData.transform(pos), 0
+    for v, text in enumerate(t for t in panel.texts if t.get_weight() != "bold"):
+        box = Text.get_window_extent(text).extents
+        gaps = np.linalg.norm(np.maximum(box[:2] - at, at - box[2:]).clip(0), axis=1)
+        assert text.get_text() == str(v)
+        if gaps.min() < gaps[v]:
+            assert text.arrow_patch is not None
+            nearer += 1
+    assert nearer > 5
 
 
 @pytest.mark.parametrize(("gap", "line"), [(1, False), (4, True)])
