@@ -5,7 +5,6 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen._kernels.sections import Cut
 from sheafcoarsen.sections import _global_sections, clustering
 from sheafcoarsen.sections.reduction import reduce_level
 from tests.support.helpers import assert_residual
@@ -126,5 +125,5 @@ def test_sections_are_removed_in_spite_of_errors_from_eliminated_directions():
         Q, U = (np.linalg.qr(rng.standard_normal((d, d)))[0] for d in (3, 2))
         inner, crossing = U @ np.diag([1, 2e-3]) @ Q[:2], (Q[0] + Q[1])[None]
         F = sc.CellularSheaf([[0, 0], [0, 1]], [inner, crossing], [0 * inner, np.ones((1, 1))])
-        level = reduce_level(F, sc.Partition([0, 1]), Cut(1e-3, 2.0**-52))[0]
+        level = reduce_level(F, sc.Partition([0, 1]), (1e-3, 2.0**-52))[0]
         assert level.P.ranks.tolist() == [1, 0]
