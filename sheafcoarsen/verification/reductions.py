@@ -13,7 +13,14 @@ from sheafcoarsen._support import linalg, ragged
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sections import global_sections
-from sheafcoarsen.sheaf import both_ends, component_labels, edge_subset, sheaf_like, unit_sheaf
+from sheafcoarsen.sheaf import (
+    CellularSheaf,
+    both_ends,
+    component_labels,
+    edge_subset,
+    sheaf_like,
+    unit_sheaf,
+)
 from sheafcoarsen.solve import Sparsification
 from sheafcoarsen.verification.reference import dense_sections
 from sheafcoarsen.verification.relative_residual import (
@@ -116,11 +123,23 @@ def _is_too_large(e: SchurEvidence) -> str | None:
     return None
 
 
+def _in_double(sheaf: CellularSheaf) -> np.ndarray:
+    """Return delta as a dense matrix in double precision."""
+    delta = coboundary(sheaf)
+    return delta.astype(np.result_type(delta.dtype, np.float64)).toarray()
+
+
+def _zero(delta: np.ndarray, norm: float, eps: float) -> float:
+    """Return the level up to which singular values of delta count as zero."""
+    level = max(linalg.zero_level(1, eps, 1.0), max(delta.shape) * linalg.eps_of(float))
+    return level * max(norm, 1)
+
+
 def _sections(e: SchurEvidence) -> Outcome:
     """The fine dim H^0 is the dim H^0 of the reduced sheaf plus dim ker L_ee."""
-    delta = coboundary(e.fine).toarray()
-    left = coboundary(unit_sheaf(e.K.sheaf, e.unit)[0]).toarray()
-    level = max(delta.shape) * e.eps * max(float(np.linalg.norm(delta, 2)) if delta.size else 0, 1)
+    delta = _in_double(e.fine)
+    left = _in_double(unit_sheaf(e.K.sheaf, e.unit)[0])
+    level = _zero(delta, float(np.linalg.norm(delta, 2)) if delta.size else 0, e.eps)
     fine, reduced, lost = (
         matrix.shape[1] - np.linalg.matrix_rank(matrix, tol=level)
         for matrix in (delta, left, delta[:, e.gone])
@@ -130,9 +149,9 @@ def _sections(e: SchurEvidence) -> Outcome:
 
 def _least_norm(e: SchurEvidence) -> Outcome:
     """Extensions are orthogonal to cochains of zero energy that vanish on retained vertices."""
-    delta = coboundary(e.fine)[:, e.gone].toarray()
+    delta = _in_double(e.fine)[:, e.gone]
     _, sigma, adjoint = np.linalg.svd(delta)
-    level = max(delta.shape) * e.eps * max(float(sigma.max(initial=0)), 1)
+    level = _zero(delta, float(sigma.max(initial=0)), e.eps)
     kernel = adjoint[int((sigma > level).sum()) :]
     P = e.K.prolongation[e.gone]
     error = float(np.linalg.norm(kernel @ P.toarray())) if P.shape[1] else 0.0

@@ -30,6 +30,15 @@ def test_statements_hold_after_star_mesh_and_for_a_long_chain():
     assert np.isfinite(V["fact-9"].ratio)
 
 
+def test_light_edges_in_single_precision_do_not_count_as_zero():
+    """The extension is constant, hence not orthogonal to vectors that are nearly sections."""
+    edges = [*nx.complete_graph(range(1, 20)).edges, (0, 1)]
+    weights = np.ones(len(edges), np.float32)
+    weights[-1] = 1e-8
+    F = CellularSheaf.constant(edges, weight=weights)
+    assert_verified(sc.eliminate(F, keep=[0], max_neighbors=20))
+
+
 @pytest.mark.parametrize("dtype", [float, np.float32])
 def test_statements_hold_if_products_of_maps_cancel(dtype):
     """Tail and head maps are orthogonal, so extended values consist of rounding errors."""
