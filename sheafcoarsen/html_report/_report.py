@@ -258,9 +258,9 @@ def write_report(
 def _which(given: np.ndarray | None) -> str:
     """Return a phrase that names the cochains whose losses are shown."""
     if given is not None:
-        return (
-            "x" if given.ndim == 1 else f"x (added over {tables.counted(given.shape[1], 'column')})"
-        )
+        if given.ndim == 1 or given.shape[1] == 1:
+            return "x"
+        return f"the {tables.counted(given.shape[1], 'column')} of x, which the picture adds up,"
     return (
         f"a random cochain of norm 1 after {SMOOTHING_STEPS} damped steps x - L x / s, s the row "
         "sums of abs(L),"

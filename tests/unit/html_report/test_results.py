@@ -53,7 +53,7 @@ def test_energies_and_spectra_match_the_results_of_the_library(page_of):
 def test_losses_of_the_cochains_of_the_user_are_shown(page_of):
     C = coarsening()
     x = np.random.default_rng(1).standard_normal((12, 2))
-    for given, words in ((x, "x (added over 2 columns)"), (5 * x[:, 0], "x")):
+    for given, words in ((x, "the 2 columns of x, which the picture adds up,"), (5 * x[:, 0], "x")):
         E = sc.energy_ledger(C, given)
         kept = 1 - E.discarded_norm2.sum() / np.linalg.norm(given) ** 2
         page = page_of(C, x=given)
