@@ -225,7 +225,8 @@ def elimination(
 
     def mark_kept(ax: Axes) -> list:
         kept = draw.marks(ax, "kept", remaining_places, **disc)
-        rings = draw.marks(ax, "junctions", junctions, **hollow)
+        label = f"kept, more than {tables.counted(K.max_neighbors, 'neighbour')}"
+        rings = draw.marks(ax, label, junctions, **hollow)
         if len(junctions):  # another vertex may be at the same place as a junction: show both
             draw.marks(ax, "_others", remaining_places[~many], **disc)
         return [kept, rings]

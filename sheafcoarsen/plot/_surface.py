@@ -42,7 +42,8 @@ def surface(
         A real number for each vertex, averaged over the corners of a face, or one for each face
         (for each vertex if n = f).
     view : pair of float
-        Elevation and azimuth of the viewer in degrees, as in matplotlib's ``view_init``.
+        Elevation and azimuth of the viewer in degrees, as in matplotlib's ``view_init``. Azimuths 0
+        and 90 look from +x and +y, with ``up="y"`` from +z and +x, with ``up="x"`` from +y and +z.
     up : {"z", "y", "x", "-z", "-y", "-x"}
         The coordinate axis that points up, or down with a minus sign.
     colorbar : bool
@@ -134,7 +135,8 @@ def field(  # noqa: PLR0913 (options by keyword)
         multiples of 1/k, such as +1/4. See :func:`sheafcoarsen.gallery.field_indices`, which
         counts these multiples.
     view : pair of float
-        Elevation and azimuth of the viewer in degrees, as in matplotlib's ``view_init``.
+        Elevation and azimuth of the viewer in degrees, as in matplotlib's ``view_init``. Azimuths 0
+        and 90 look from +x and +y, with ``up="y"`` from +z and +x, with ``up="x"`` from +y and +z.
     up : {"z", "y", "x", "-z", "-y", "-x"}
         The coordinate axis that points up, or down with a minus sign.
     colorbar : bool

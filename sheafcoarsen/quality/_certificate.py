@@ -104,6 +104,8 @@ def certificate(C: Coarsening) -> Certificate:
     on norm(delta_X), kappa = beta^2 / gamma and mu = 1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2.
     Then the i-th eigenvalues nu_i of R* L R and lambda_i of L satisfy nu_i / (mu + nu_i / gamma) <=
     lambda_i <= nu_i for every i up to the number of the nu_i (docs/conventions.md, section 8).
+    If a cluster discards a local section, gamma and all lower bounds are 0: keep all of them, for
+    example by ``ranks.fixed(r).whole_multiplets()``.
 
     Parameters
     ----------

@@ -74,7 +74,7 @@ def test_junctions_are_hollow_unless_they_are_named_or_all_are():
     ):
         K = sc.eliminate(F, keep)
         ax = plot.elimination(K, PLACES, names=names, ax=Figure().subplots())
-        for panel, label in zip(ax.child_axes, ("junctions",) * 2, strict=True):
+        for panel, label in zip(ax.child_axes, ("kept, more than 2 neighbours",) * 2, strict=True):
             marks = collections(panel)[label]
             np.testing.assert_array_equal(marks.get_offsets(), PLACES[shown].reshape(-1, 2))
             labels = [text.get_text() for text in panel.get_legend().get_texts()]
@@ -82,7 +82,7 @@ def test_junctions_are_hollow_unless_they_are_named_or_all_are():
     karate = sc.eliminate(sc.CellularSheaf.constant(nx.karate_club_graph()))
     for names in (None, [0]):
         fine = plot.elimination(karate, names=names, ax=Figure().subplots()).child_axes[0]
-        assert not len(collections(fine)["junctions"].get_offsets())
+        assert not len(collections(fine)["kept, more than 2 neighbours"].get_offsets())
 
 
 def test_loops_are_drawn_as_rings(ax):
