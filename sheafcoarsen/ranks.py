@@ -57,7 +57,7 @@ class Rule:
         """Return a rule that keeps whole multiplets where this rule would split them.
 
         Two adjacent scores belong to one multiplet if their gap is at most sqrt(eps) times the norm
-        of the local operator, or for oversampled modes, times the lower score.
+        of the local operator, or for oversampled modes, times their own value.
 
         Returns
         -------

@@ -21,7 +21,6 @@ from sheafcoarsen.coarsening.views import Views
 from sheafcoarsen.modes import (
     Internal,
     LocalModes,
-    LocalOperator,
     LocalOperatorLike,
     Prolongation,
     local_modes,
@@ -65,8 +64,9 @@ class Coarsening(Views, ReadOnly):
         to the finest.
     crossing_rows : ndarray of int or None
         The row of C^1(fine) that each crossing row of C^1(sheaf) comes from: the coarse crossing
-        coboundary consists of these rows of delta R (``eq:crossing_coboundary_domain``,
-        ``eq:crossing_coboundary``). None if edge stalks are compressed.
+        coboundary consists of these rows of delta R, those at rounding level set to zero
+        (``eq:crossing_coboundary_domain``, ``eq:crossing_coboundary``). None if edge stalks are
+        compressed.
     loops : bool
         Whether loop-cells were requested; clusters without retained internal energy have none.
     restored_loops : ndarray of int
@@ -335,7 +335,23 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
         R = Prolongation.from_blocks(sheaf, clusters_of(sheaf, P), basis)
         return realized(R, P, None, loops=loops, compress=compress)
     if isinstance(rank, LocalModes):
-        modes = matching_modes(rank, sheaf, P, operator)
+        if rank.sheaf is not sheaf:
+            raise ValueError(
+                "`rank` holds LocalModes of another sheaf: "
+                "compute them with local_modes(sheaf, P, ...) for this one"
+            )
+        if not np.array_equal(rank.partition.labels, P.labels):
+            raise ValueError(
+                "`rank` holds LocalModes of another partition: "
+                "compute them with local_modes(sheaf, P, ...)"
+            )
+        if operator not in (Internal(), type(rank.operator)(), rank.operator):
+            raise ValueError(
+                f"`local_operator` = {operator.name!r} contradicts the LocalModes in `rank`, "
+                f"which are {rank.local_operator!r}: omit `local_operator`"
+            )
+        # if arrays of the matrix were replaced, validate it again
+        modes = rank if rank.R.is_held_by(rank.prolongation) else replace(rank)
         seeks_sections = modes.holds_sections
     else:
         modes = local_modes(sheaf, P, rank, operator, progress=progress)  # type: ignore[arg-type]
@@ -343,30 +359,6 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     if seeks_sections:
         warn_if_empty(sheaf.dim_c0, modes.ranks, modes.next_eigenvalues)
     return realized(modes.R, P, modes, loops=loops, compress=compress)
-
-
-def matching_modes(
-    modes: LocalModes, sheaf: CellularSheaf, P: Partition, operator: LocalOperator
-) -> LocalModes:
-    """Return modes after checking them against a sheaf, a partition and a non-default operator."""
-    if modes.sheaf is not sheaf:
-        raise ValueError(
-            "`rank` holds LocalModes of another sheaf: "
-            "compute them with local_modes(sheaf, P, ...) for this one"
-        )
-    if not np.array_equal(modes.partition.labels, P.labels):
-        raise ValueError(
-            "`rank` holds LocalModes of another partition: "
-            "compute them with local_modes(sheaf, P, ...)"
-        )
-    if operator not in (Internal(), type(modes.operator)(), modes.operator):
-        raise ValueError(
-            f"`local_operator` = {operator.name!r} contradicts the LocalModes in `rank`, "
-            f"which are {modes.local_operator!r}: omit `local_operator`"
-        )
-    if not modes.R.is_held_by(modes.prolongation):
-        modes = replace(modes)  # validate the matrix again: its arrays were replaced
-    return modes
 
 
 def realized(

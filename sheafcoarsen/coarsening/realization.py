@@ -52,9 +52,9 @@ def realize(
         (``eq:augmented_exact_realization``). None omits the loops.
     like : CellularSheaf, optional
         An earlier result, whose index arrays are shared if they are equal.
-    noise : ndarray, shape (K,), optional
-        Coarse rows are set to zero if no entry exceeds this times the norm of the fine row.
-        By default none are.
+    noise : tuple of ndarray of shape (K,) and float, optional
+        Coarse rows are set to zero if no entry exceeds the `kernels.Noise` with these fields, times
+        the norm of the fine row. By default none are.
     """
     sheaf, clusters, ranks = R.sheaf, R.clusters, R.ranks
     first, second = clusters.pairs.T
@@ -103,7 +103,7 @@ def coarse_labels(
 
 
 def rounding_noise(dims: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, float]:
-    """Return the relative error of coarse rows for modes of clusters of given dimensions.
+    """Return the errors of coarse rows for modes of clusters of given dimensions.
 
     Modes are computed in double precision and rounded to ``dtype``. Clearing rows of this size
     changes R* L R by rounding errors only.
@@ -181,8 +181,8 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
 
     R may be any prolongation. H_a is computed from the maps; in each cluster, maps and R_a are
     scaled by powers of two, so that squares do not overflow. Rows whose energy is zero to working
-    accuracy, relative to L_a and R_a, are omitted, but B_a has at least ``least[a]`` rows, of which
-    the last ones may be zero.
+    accuracy, relative to L_a (or loops that cancel) and R_a, are omitted, but B_a has at least
+    ``least[a]`` rows, of which the last ones may be zero.
     """
     sheaf, ranks = R.sheaf, R.ranks
     # without half-edges, whose maps would determine the unit of L_a

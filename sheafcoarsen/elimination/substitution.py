@@ -178,7 +178,7 @@ class FreeSections:
         have entries in one component (for leaves and chains, those of at most two kept stalks), so
         columns with entries in different components are merged into one dense column.
         """
-        part = connected_components(abs(self.gram), directed=False)[1].astype(np.int64)
+        part = connected_components(abs(self.gram), directed=False)[1]
         both = self.wide.prolongation()
         P = both[: self.basis.shape[0], : both.shape[1] - self.change.shape[0]]
         for _ in range(2):  # the second time corrects rounding errors
@@ -193,7 +193,7 @@ class FreeSections:
         """Solve a system with the block diagonal Gram matrix for sparse right-hand sides."""
         height, width = coefficients.shape
         rows, columns = scipy.sparse.coo_array(coefficients).coords
-        pairs, which = np.unique(part[rows] * width + columns, return_inverse=True)
+        pairs, which = np.unique(part[rows].astype(np.int64) * width + columns, return_inverse=True)
         owner = pairs // max(width, 1)
         starts = np.searchsorted(owner, np.arange(part.max(initial=-1) + 2))
         slot = np.arange(len(pairs)) - starts[owner]

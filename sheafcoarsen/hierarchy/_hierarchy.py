@@ -383,7 +383,9 @@ class Hierarchy:
             else:
                 new_loops = i > 0 and not same_topology(old.fine, above)
                 finest = next((C for C in levels if isinstance(C, Coarsening)), None)
-                found = finest.modes.target if finest is not None and finest.modes else None
+                found = None
+                if finest is not None and finest.modes and finest.modes.pilot:
+                    found = finest.modes.target
                 with at_level(i):
                     C = refresh_coarsening(old, above, new_loops=new_loops, found=found)
                 if C.modes is not None:

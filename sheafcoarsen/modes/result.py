@@ -38,11 +38,11 @@ class LocalModes(ReadOnly):
     tied : ndarray of bool, shape (K,)
         Whether the cut splits a multiple eigenvalue, so that the retained space is not unique: the
         first discarded eigenvalue exceeds the last one kept by at most sqrt(eps) times
-        ``operator_norms``. False for the modes that ``ranks.kernel()`` retains: a kernel is unique,
-        however small the first positive eigenvalue.
+        ``operator_norms``, or for oversampled modes, times its own value. False for the modes that
+        ``ranks.kernel()`` retains: a kernel is unique, however small the first positive eigenvalue.
     operator_norms : ndarray, shape (K,)
         norm(., inf) of the local operators, or for oversampled modes of the Laplacians of the
-        patches. Eigenvalues count as equal if they differ by little relative to this norm.
+        patches.
     prolongation : csr_array, shape (dim_c0, sum r_a)
         R = blockdiag(U_a), with rows in the order of C^0.
     singular : bool
@@ -52,8 +52,8 @@ class LocalModes(ReadOnly):
         For oversampled modes: maximum number of rings of neighbours in a patch, and the largest
         eigenvalue of interest.
     pilot : bool
-        Whether ``target`` was estimated by a pilot; :meth:`Coarsening.recoarsen` then recomputes
-        it for new maps.
+        Whether ``target`` was estimated by a pilot, on later levels of a hierarchy by that of the
+        finest; :meth:`Coarsening.recoarsen` then recomputes it for new maps.
     over_budget : int
         Number of modes by which the kernels alone exceed ``ranks.budget``.
 
@@ -88,7 +88,8 @@ class LocalModes(ReadOnly):
         try:
             for name in ("singular", "pilot"):
                 object.__setattr__(self, name, checks.flag(name, getattr(self, name)))
-            if not (oversampled and self.target == 0):  # a pilot sets the target 0 if L = 0
+            # a pilot sets the target 0 if L = 0
+            if not (oversampled and self.pilot and self.target == 0):
                 local_operator_of(self.local_operator, self.rings, self.target)
             if oversampled and (self.rings is None or self.target is None):
                 raise ValueError("oversampled modes must have `rings` and a `target`, got None")
@@ -276,9 +277,9 @@ def warn_if_tied(
         warned.warn(
             f"{where}the cut splits a multiple eigenvalue in the clusters where {name} is True, "
             f"first in cluster {a} (eigenvalues on both sides are equal up to sqrt(eps) times the "
-            f"norm of the local operator, which is large around hubs{where_zero}). The coarse "
-            f"space is not "
-            f"unique there, {lost}: {advice}",
+            f"norm of the local operator, which is large around hubs, or for oversampled modes, "
+            f"times their own value{where_zero}). The coarse space is not unique there, {lost}: "
+            f"{advice}",
             TiedModesWarning,
         )
 

@@ -24,7 +24,7 @@ sheaf with the same H^0. The number of levels is logarithmic, and the work linea
 (c) ``reduction.reduce_level`` also removes the sections supported in one cluster, so that few
     dimensions remain even if there are many sections.
 (d) These steps are repeated until ``rank_decision.singular_pairs`` can decompose the
-    remaining sheaf; ``doubt`` checks whether its rank is clear. If coarsening stalls, as on
+    remaining sheaf; ``doubt`` checks whether its rank is clear. If coarsening is slow, as on
     expanders, ``sections_of_full_rank`` checks whether delta has independent rows or columns.
 
 ``forests.forest_sections`` solves forests, with an accuracy that does not depend on their depth. In

@@ -46,8 +46,9 @@ class GlobalSections(ReadOnly):
     h0 : int
         Dimension of H^0.
     largest_zero, smallest_nonzero : float
-        Singular values of the equilibrated coboundary on the last level: the largest that counts
-        as zero (0 if there is none), and the smallest one that does not (inf if there is none).
+        Singular values of the equilibrated coboundary: the largest on all levels that counts as
+        zero (0 if there is none), and the smallest on the last one that does not (inf if there is
+        none).
         They are 0 and inf for forests, and if no vector of a small singular value remains in any
         cluster: then no singular values of the last level are computed.
     residual : float
@@ -155,7 +156,8 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
     Edges and stalks are equilibrated first: every [A | -B] gets norm 1 (with weights, if scales of
     vertices differ), and the stacked maps at every vertex become an isometry, so that zero can be
     decided relative to 1. Singular values up to ``10 eps n / g`` count as zero, where n is the
-    dimension of the last sheaf and g the smallest eliminated singular value. The computation uses
+    dimension of the last sheaf and g the smallest eliminated singular value; this threshold is
+    larger for vectors that are sensitive to errors of ill-conditioned maps. The computation uses
     double precision; for maps in single precision, ``eps n`` is replaced by their eps.
 
     Examples

@@ -59,7 +59,7 @@ class Stalks(NamedTuple):
 
     ``bases`` is filled by ``_kernels.sections.equilibration.find_vertex_bases``. ``weights``, of
     shape (dim_c0,), holds the squared norm of the scaled maps at v divided by d_v, for every
-    coordinate of v; each loop counts as 1.
+    coordinate of v; of a loop, both maps and their difference count.
     """
 
     sheaf: CellularSheaf
@@ -82,28 +82,31 @@ def vertex_scales(F: CellularSheaf) -> np.ndarray:
     """Return positive scales s of the vertices, by which norms of edges are weighted.
 
     Dividing edges by their norms makes both ends of each edge similar if weights of edges differ,
-    but not if scales of vertices do. Then s are the inverse norms of the stacked maps at vertices;
-    otherwise they are 1.
+    but not if scales of vertices do. In a component where they do, s are the inverse norms of the
+    stacked maps at vertices, times a constant; elsewhere they are 1.
     """
     (u, v), m, n = F.edges.T, F.n_edges, F.n_vertices
     a, b = (linalg.ragged_norms(data, starts) for _, data, starts in both_ends(F))
     compared, labels = (a > 0) & (b > 0) & (u != v), component_labels(n, F.edges)
 
+    def largest(values: np.ndarray, component: np.ndarray) -> np.ndarray:
+        found = np.zeros(n)
+        np.maximum.at(found, component, values)
+        return found[labels]
+
     def stacked(t: np.ndarray) -> np.ndarray:
         D = linalg.scaled_norms(np.concatenate([t * a, t * b]), np.concatenate([u, v]), n)
-        return D.clip(min=max(1e-100 * float(D.max(initial=0)), 1e-300))
+        return D.clip(min=(1e-100 * largest(D, labels)).clip(min=1e-300))
 
-    def imbalance(s: np.ndarray) -> np.ndarray:  # of each component
+    def imbalance(s: np.ndarray) -> np.ndarray:
         D = stacked(1 / np.hypot(a * s[u], b * s[v]).clip(min=1e-300))
         logs = np.log2(np.stack([a, b])[:, compared]) - np.log2(D[F.edges[compared]].T)
-        worst = np.zeros(n)
-        np.maximum.at(worst, labels[u[compared]], np.abs(logs[0] - logs[1]))
-        return worst
+        return largest(np.abs(logs[0] - logs[1]), labels[u[compared]])
 
     D = stacked(np.ones(m))
-    ones, s = np.ones(n), D.max(initial=0) / D
+    ones, s = np.ones(n), largest(D, labels) / D
     better = imbalance(s) + 10 < imbalance(ones)  # by a factor of 1000
-    return np.where(better[labels], s, ones)
+    return np.where(better, s, ones)
 
 
 def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:

@@ -8,7 +8,7 @@ from sheafcoarsen._kernels.partition.balls import grow, refine
 from sheafcoarsen._kernels.partition.heap import ITEM, descending_code, heap_pop, heap_push
 from sheafcoarsen._kernels.partition.links import label_components, neighbours, strengths
 from sheafcoarsen._kernels.partition.matching import match
-from sheafcoarsen._kernels.partition.repair import merge, pack
+from sheafcoarsen._kernels.partition.repair import merge
 from sheafcoarsen._kernels.partition.splitting import split
 
 __all__ = [
@@ -21,7 +21,6 @@ __all__ = [
     "match",
     "merge",
     "neighbours",
-    "pack",
     "refine",
     "split",
     "strengths",

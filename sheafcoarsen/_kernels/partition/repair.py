@@ -1,11 +1,11 @@
-"""Repair of partitions: merging of light clusters, and packing.
+"""Repair of partitions: merging of light clusters.
 
 ``links`` is a :class:`sheafcoarsen.partition.links.Links`, as in ``balls``.
 """
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import borrowing_kernel, kernel
+from sheafcoarsen._kernels.jit import borrowing_kernel
 from sheafcoarsen._kernels.partition.heap import ITEM, ascending_code, heap_pop, heap_push
 from sheafcoarsen._kernels.partition.links import add_links, best_linked
 
@@ -89,16 +89,3 @@ def merge(links, labels, weight, main, n_clusters, bounds, workspace):
             code = (np.int64(main[best]) << 62) | ascending_code(result / total, np.int64(best))
             size = heap_push(heap, size, code)
     return count
-
-
-@kernel
-def pack(weight, order, bins, n_bins):
-    """Assign items, in the given ``order``, each to the lightest bin so far: bins[item] = bin."""
-    heap = np.arange(n_bins)  # codes of all bins, with key 0
-    load = np.zeros(n_bins)
-    for i in range(order.size):
-        lightest = heap[0] & ITEM
-        bins[order[i]] = lightest
-        load[lightest] += weight[order[i]]
-        size = heap_pop(heap, n_bins)
-        heap_push(heap, size, ascending_code(load[lightest], lightest))

@@ -25,11 +25,9 @@ def cut_subtrees(order, parents, sizes, load, t, cuts, labels, label):
             load[parents[v]] += load[v]
             load[v] = 0
     if label >= 0:
-        root_label = labels[order[0]]
         for i in range(1, order.size):
             v = order[i]
             labels[v] = label - load[v] - 1 if load[v] < 0 else labels[parents[v]]
-        labels[order[0]] = root_label
     return n_cut + (load[order[0]] >= t)
 
 

@@ -21,7 +21,7 @@ class StalkBases(NamedTuple):
     ranks: np.ndarray  # number of nonzero columns of W
     W: np.ndarray
     V: np.ndarray
-    sizes: np.ndarray  # squared Frobenius norms of the maps at vertices
+    sizes: np.ndarray  # squared norms of the maps at vertices; of loops, also before subtraction
 
 
 @kernel

@@ -255,6 +255,8 @@ def test_a_coarsening_can_be_constructed_from_its_parts():
 
 def test_inconsistent_parts_raise():
     C, other = sc.coarsen(F, P, 2), sc.local_modes(F, P, 3)
+    swapped = C.prolongation.copy()
+    swapped.data = swapped.data.astype(">f8")
     for fields, error in (
         ({"fine": P}, "TypeError: must be a CellularSheaf, got Partition"),
         ({"sheaf": None}, "TypeError: must be a CellularSheaf, got NoneType"),
@@ -265,6 +267,7 @@ def test_inconsistent_parts_raise():
         ({"modes": other}, "ValueError: ranks of its modes do not match"),
         ({"modes": OTHER}, "ValueError: its modes belong to another partition"),
         ({"prolongation": np.eye(12, 4)}, "TypeError: R must be a csr_array"),
+        ({"prolongation": swapped}, "TypeError: R must be a csr_array of one"),
         ({"prolongation": other.prolongation}, "ValueError: R must hold a full bloc"),
         ({"loops": "no"}, "TypeError: `loops` must be True or False, got 'no'"),
     ):
@@ -308,6 +311,10 @@ def test_quotient_weights_are_1_or_those_of_the_sheaf():
     for a, b, w in given_ones.edges(data="weight"):
         assert by_maps.edges[a, b]["weight"] == pytest.approx(w, rel=1e-14)
     assert any(w != plain.edges[a, b]["weight"] for a, b, w in given_ones.edges(data="weight"))
+    maps = np.reshape([1e60, 1e-60], (2, 1, 1))
+    Q = coarsen(CellularSheaf([[0, 1], [1, 2]], maps, maps), Partition([0, 1, 2]), 1)
+    for b, w in ((0, 1e120), (2, 1e-120)):  # squares of these weights are out of range
+        assert Q.quotient("sheaf").edges[1, b]["weight"] == pytest.approx(w, rel=1e-14, abs=0)
 
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")

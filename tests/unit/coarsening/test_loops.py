@@ -102,6 +102,16 @@ def test_dependent_columns_give_a_single_loop_row(dtype, scale):
     assert sc.coarsen(F, Partition([0] * 2 * n), basis=[block]).sheaf.edge_dims.tolist() == [1]
 
 
+def test_loops_are_not_judged_relative_to_crossing_edges():
+    """Squares of the maps 1e-70 would underflow relative to the map 1e100 of a crossing edge."""
+    tail = np.reshape([1e-70, 1e-70, 1e100, 1e-70], (4, 1, 1))
+    F = CellularSheaf(np.array(nx.path_graph(5).edges), tail, 2 * tail)
+    C = sc.coarsen(F, Partition([0, 0, 0, 1, 1]), 2, local_operator="principal")
+    H, delta = C.internal_operator(0), 1e-70 * np.array([[1, -2, 0], [0, 1, -2]])
+    assert np.linalg.matrix_rank(H) == 2
+    assert_residual(sc.laplacian(C.sheaf).toarray()[:2, :2] - H, delta, delta, n=3)
+
+
 @pytest.mark.parametrize("operator", ["internal", "principal", "oversampled", "basis"])
 @pytest.mark.parametrize("dtype", [np.float32, np.complex64])
 def test_loops_of_maps_in_single_precision_keep_low_modes(dtype, operator):

@@ -318,6 +318,20 @@ def test_small_entries_of_modes_in_single_precision_are_kept():
     assert sc.global_sections(C.sheaf).h0 == sc.global_sections(F).h0 == 1
 
 
+@pytest.mark.parametrize("operator", ["internal", "oversampled"])
+@pytest.mark.parametrize("compress", [False, True])
+def test_rows_at_vertices_where_modes_are_small_are_kept(operator, compress):
+    """The section halves along 21 edges, and the last crossing edge enlarges it again."""
+    edges = [*([k, k + 1] for k in range(22)), [0, 22]]
+    tail = np.array([0.5] * 21 + [2.0**21, 1.0], np.float32)[:, None, None]
+    F, P = CellularSheaf(edges, tail, np.ones_like(tail)), Partition([0] * 22 + [1])
+    C = sc.coarsen(F, P, sc.ranks.kernel(), local_operator=operator, compress=compress)
+    assert sc.global_sections(C.sheaf).h0 == sc.global_sections(F).h0 == 1
+    R, delta = C.prolongation.toarray(), sc.coboundary(F).toarray()[21:]
+    error = sc.laplacian(C.sheaf).toarray() - C.galerkin().toarray()
+    assert_residual(error, delta @ R, delta @ R, n=22)
+
+
 def test_loops_of_large_clusters_in_single_precision_are_kept():
     """The third eigenvalue of half the path is 4e-7 = (2 pi / 10^4)^2."""
     n = 20_000

@@ -291,6 +291,29 @@ def test_memory_follows_the_degrees_that_occur():
     assert peak < 100 * sum(array.nbytes for array in K.steps)
 
 
+def test_memory_of_dense_eliminations_follows_the_edges_not_the_steps():
+    """Every step adds rows to the edges of up to 60 neighbours, and L becomes dense."""
+    n = 80 if JIT_IS_OFF else 200
+    F = CellularSheaf.constant(nx.random_regular_graph(4, n, seed=3))
+    tracemalloc.start()
+    K = sc.eliminate(F, keep=range(10), max_neighbors=n)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 100 * sc.laplacian(F).toarray().nbytes
+    assert_is_schur(F, K)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_parallel_edges_and_loops_next_to_hubs_keep_the_schur_complement(seed):
+    """Steps append rows to edges of either direction, one or several of the same two ends."""
+    rng = np.random.default_rng(seed)
+    graph = nx.MultiGraph(rng.integers(0, 12, (60, 2)).tolist())
+    F = sc.gallery.bundle(graph, 2, seed=seed)
+    K = sc.eliminate(F, keep=range(3), max_neighbors=12)
+    assert K.kept.tolist() == [0, 1, 2]
+    assert_is_schur(F, K)
+
+
 reduce_rows = from_python(row_qr.reduce_rows)
 reflect = from_python(row_qr.reflect)
 

@@ -8,6 +8,7 @@ from types import SimpleNamespace
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
@@ -174,6 +175,17 @@ def test_sections_that_are_parallel_up_to_rounding_are_not_used(n, apart):
     assert_residual(L @ x - b, L.toarray(), x, n=F.dim_c0)
     kernel = sc.global_sections(F).toarray()
     assert np.linalg.norm(kernel.T @ x) < 1e-9 * np.linalg.norm(x) or n > 20
+
+
+def test_prolongations_solve_for_more_coordinates_than_32_bits_count():
+    """Each of the 4 leaves has a free section, and the right-hand sides are 2^30 columns."""
+    F = CellularSheaf.random(nx.star_graph(4), 2, 1, seed=0)
+    S = free_sections(sc.eliminate(F, keep=[0])._plain)
+    columns = 2**30 - np.array([4, 3, 2, 1])
+    B = scipy.sparse.csr_array((np.ones(4), (range(4), columns)), shape=(4, 2**30))
+    X = S._solve_sparse(B, np.arange(4, dtype=np.int32))
+    assert np.array_equal(X.indices, columns)
+    assert_residual(S.gram.diagonal() * X.data - 1, n=1)
 
 
 def test_many_leaves_with_free_sections_are_extended_by_pseudo_inverses():

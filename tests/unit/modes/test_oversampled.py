@@ -107,15 +107,26 @@ def test_kernels_over_budget_are_retained_and_reported():
     F = CellularSheaf.random(nx.grid_2d_graph(5, 5), 3, 1, seed=0)
     P = sc.select(F, 3)
     M = sc.local_modes(F, P, sc.ranks.budget(4), "oversampled")
+    whole = sc.local_modes(F, P, sc.ranks.budget(4).whole_multiplets(), "oversampled")
     kernels = sc.local_modes(F, P, sc.ranks.kernel(), "oversampled")
     np.testing.assert_array_equal(M.ranks, kernels.ranks)
-    assert M.over_budget == M.ranks.sum() - 4 > 0
+    assert M.over_budget == whole.over_budget == M.ranks.sum() - 4 > 0
     assert f"kernels {M.over_budget} over budget" in repr(M)
     assert sc.coarsen(F, P, M).recoarsen(F).modes.over_budget == M.over_budget
     assert kernels.over_budget == 0
     assert not kernels.tied.any()
     assert sc.local_modes(F, P, 1, "oversampled").tied.all()  # the cut splits the kernels
     assert "over budget" not in repr(sc.local_modes(F, P, sc.ranks.budget(60), "oversampled"))
+
+
+def test_positive_scores_below_rounding_of_strong_edges_are_no_sections():
+    """Warnings that they are discarded are errors here."""
+    graph = nx.convert_node_labels_to_integers(nx.grid_2d_graph(8, 8))
+    weight = np.where(np.arange(graph.number_of_edges()) % 9, 1.0, 1e14)
+    F, P = CellularSheaf.constant(graph, weight=weight), Partition(np.arange(64) // 16)
+    M = sc.local_modes(F, P, sc.ranks.budget(12), "oversampled", target=1.0)
+    assert (M.next_eigenvalues > 0).all()
+    assert (M.next_eigenvalues < 64 * np.finfo(float).eps * M.operator_norms).all()
 
 
 def test_patch_kernels_of_many_dimensions_and_of_none_match_the_reference():
@@ -297,6 +308,9 @@ def test_all_levels_use_the_target_of_the_finest_level():
     np.testing.assert_array_equal(again.prolongation().toarray(), fresh.prolongation().toarray())
     own = sc.coarsen_levels(F, **options, target=0.25)
     assert [(C.modes.target, C.modes.pilot) for C in own.recoarsen(F2)] == [(0.25, False)] * 2
+    C, D = own[0], oversampled(own[0].sheaf, own[1].partition, 3, rings=2)
+    mixed = sc.Hierarchy(F, (C, D)).recoarsen(F)
+    assert [E.modes.target for E in mixed] == [0.25, D.modes.target]
 
 
 def test_saved_files_preserve_rings_and_target(tmp_path):
@@ -364,6 +378,7 @@ def test_rings_and_target_with_precomputed_modes_or_a_basis_raise(name, value):
         ({"rings": None}, "oversampled modes must have `rings` and a `target`"),
         ({"target": None}, "oversampled modes must have `rings` and a `target`"),
         ({"target": np.nan}, "`target` must be positive and finite"),
+        ({"target": 0.0, "pilot": False}, "`target` must be positive and finite"),
         ({"rings": -1}, "`rings` must be at least 0"),
         ({"over_budget": -1}, "`over_budget` must be at least 0"),
         ({"ranks": np.full(4, 99)}, r"`ranks\[0\]` = 99 exceeds the cluster's dimension"),

@@ -367,3 +367,13 @@ def test_links_heavier_than_all_lighter_ones_are_cut_only_for_balance(method, li
         assert cut.any() != kept
         heaviest = np.bincount(P.labels, dims).max()
         assert heaviest <= max(2 * dims.sum() / n_clusters, dims.max() + 60)
+
+
+@pytest.mark.parametrize("method", BALANCED)
+@pytest.mark.parametrize("scale", [1e-3, 1.0, 1e3])
+def test_links_of_weight_zero_are_lighter_than_all_others(method, scale):
+    weight = scale * np.array([1, 0, 0.3, 0.3, 0, 0, 0, 1, 1, 0, 1])
+    F = CellularSheaf.constant(nx.path_graph(12), weight=weight)
+    for seed in range(4):
+        labels = select(F, 4, method, "sheaf", seed=seed).labels
+        assert not weight[np.diff(labels) != 0].any()
