@@ -52,8 +52,9 @@ def partition(
     Without ``pos``, a graph is drawn by its quotient if it has more than 50,000 edges, more than
     1000 edges that join more than a quarter of all pairs of its vertices, or more than 500 vertices
     of which one has more than ten times the mean degree. The quotient has a disc of vertices for
-    each cluster, and lines for the strongest links between clusters. With ``pos``, more than 50,000
-    edges are not drawn.
+    each cluster, and lines between clusters: for each the three links with the most edges relative
+    to those of both clusters, and a spanning forest, so that links between hubs may be missing.
+    With ``pos``, more than 50,000 edges are not drawn.
 
     Parameters
     ----------
@@ -439,6 +440,7 @@ def _draw_coarse(
         if negative:
             handles.append(Line2D([], [], color=draw.NEGATIVE, label="negative sum of weights"))
     disc: dict = {"linestyle": "none", "marker": "o"}
+    diameter = float(np.clip(np.sqrt(area), 3, 12))  # of the largest disc in the legend
     if K <= draw.MARKERS:  # a ring for each loop-cell
         loops, dims = C.sheaf.edges[crossing:, 0], C.sheaf.edge_dims[crossing:]
         loops, dims = loops[shown[loops]], dims[shown[loops]]
@@ -447,7 +449,7 @@ def _draw_coarse(
         style["s"] = (np.sqrt(sizes[loops]) + gap + widths) ** 2
         draw.marks(ax, "loop-cells", places.coarse[loops], **style)
         for d in _both_ends(dims):
-            style = {"markersize": 11, "markerfacecolor": "none", "markeredgecolor": "0.3"}
+            style = {"markersize": diameter, "markerfacecolor": "none", "markeredgecolor": "0.3"}
             style |= disc | {"markeredgewidth": max(unit * d, 0.6)}
             handles.append(Line2D([], [], label=f"loop-cell, dim {d}", **style))
     elif n_loops:
@@ -457,7 +459,10 @@ def _draw_coarse(
     draw.marks(ax, "vertices", places.coarse[shown], **style)
     for d in _both_ends(C.ranks[shown]):
         style = disc | {"markeredgecolor": "0.15", "markeredgewidth": 0.5}
-        style |= {"color": "0.5" if d else "1.0", "markersize": 12 * max(np.sqrt(d / largest), 0.2)}
+        style |= {
+            "color": "0.5" if d else "1.0",
+            "markersize": diameter * max(np.sqrt(d / largest), 0.2),
+        }
         handles.append(Line2D([], [], label=f"vertex stalk dim {d}", **style))
     counts = f"{tables.counted(K, 'vertex', 'vertices')}, {tables.counted(crossing, 'edge')}"
     draw.title(ax, f"coarse graph: {counts}, {tables.counted(n_loops, 'loop')}", 11)
@@ -465,7 +470,7 @@ def _draw_coarse(
     if hidden:
         notes.append(f"{tables.counted(hidden, 'hidden vertex', 'hidden vertices')}")
     elif kept < crossing:
-        notes.append(f"the weakest {crossing - kept:,} of {crossing:,} edges")
+        notes.append(f"{crossing - kept:,} of {crossing:,} edges")
     size = 10 if panel_area > NARROW else 8
     if notes:
         ax.set_xlabel(f"{' and '.join(notes)} not drawn", fontsize=size)

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 from scipy.spatial import cKDTree
 
-from sheafcoarsen._support import checks, tables
+from sheafcoarsen._support import checks, ragged, tables
 from sheafcoarsen.sheaf import CellularSheaf
 
 if TYPE_CHECKING:
@@ -259,12 +259,13 @@ def write(
 
     Every word has a list of vertices and places round them. It takes the best place of the first
     item with one where it covers almost nothing, or else the place where it covers least of
-    vertices, earlier texts and the outside. To be nearly as near to another vertex, of those
-    ``marked``, counts as an area of 40 square points. Lines, which avoid vertices and texts, join
-    words that are nearer to another vertex, and distant ones, to their vertices, if there is more
-    than one item.
+    vertices, lines, earlier texts and the outside. To be nearly as near to another vertex, of those
+    ``marked``, counts as an area of 40 square points, and to touch one as 80 more. Lines, which
+    avoid vertices and texts, join words that are nearly as near to another vertex, and distant
+    ones, to their vertices, if there is more than one item.
     """
     from matplotlib.backends.backend_agg import RendererAgg
+    from matplotlib.collections import PathCollection
 
     locate: Any = ax.get_axes_locator()
     ax.apply_aspect(locate(ax, None))  # the scale in which words overlap
@@ -275,9 +276,11 @@ def write(
     large = marks if marked is not None else at[[tries[0][0] for _, tries in words]]
     every = len(at) // 5000 + 1  # count some vertices of a large graph several times
     dots = np.hstack([at[::every] - np.sqrt(every), at[::every] + np.sqrt(every)])
-    dots = np.vstack([dots, np.hstack([large - 3, large + 3])])
+    dots = np.vstack([dots, np.hstack([large - 3, large + 3]), _on_lines(ax)])
     covered = [earlier.get_window_extent(measure).extents for earlier in ax.texts]
     taken = np.reshape(covered, (-1, 4)) / point
+    sizes = [c.get_sizes().max(initial=0) for c in ax.collections if isinstance(c, PathCollection)]
+    rim = max(1.0, np.sqrt(max(sizes, default=0)) / 2)  # lines end at the largest marker's edge
     for word, tries in words:
         written = text(ax, word, places[tries[0][0]], AROUND[0, :2], **style)
         half = written.get_window_extent(measure).size / point / 2
@@ -296,8 +299,9 @@ def write(
             other = other[(other != at[v]).any(axis=1)]
             gaps = np.maximum(own[:, None, :2] - other, other - own[:, None, 2:]).clip(0)
             nearest = np.linalg.norm(gaps, axis=2).min(axis=1, initial=np.inf)
-            cost += 40 * (nearest < np.minimum(1.5 * gap, 8))
-            joined = (gap > 14) | (nearest < 1.2 * gap)
+            cost += 40 * (nearest < np.minimum(1.5 * gap, rim + 8))
+            cost += 80 * (nearest < np.minimum(gap - 4, rim + 2))
+            joined = (gap > rim + 1) & ((gap > 14) | (nearest < 1.5 * gap))
             crossed = np.vstack([taken, np.hstack([other - 3, other + 3])])
             cost += joined * 20 * _shared(way.reshape(-1, 4), crossed).reshape(-1, 9).sum(axis=1)
             i = int(cost.round().argmin())
@@ -309,9 +313,26 @@ def write(
                 break
         if len(line):  # only a new text can have a line
             written.remove()
-            joint = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 0, "shrinkB": 1}
+            joint = {"arrowstyle": "-", "linewidth": 0.6, "shrinkA": 0, "shrinkB": rim}
             text(ax, word, written.xy, written.xyann, arrowprops=joint, **style)
         taken = np.vstack([taken, box, line + np.array([-1.5, -1.5, 1.5, 1.5])])
+
+
+def _on_lines(ax: Axes) -> np.ndarray:
+    """Return small boxes along the lines of a plot, in points; none if there are many lines."""
+    from matplotlib.collections import LineCollection
+
+    drawn = [c.get_segments() for c in ax.collections if isinstance(c, LineCollection)]
+    ends = np.reshape([line[[0, -1]] for group in drawn for line in group], (-1, 2, 2))
+    if len(ends) > MARKERS:
+        return np.zeros((0, 4))
+    begin, end = ax.transData.transform(ends.reshape(-1, 2)).reshape(-1, 2, 2).swapaxes(0, 1)
+    begin, end = begin * 72 / ax.figure.dpi, end * 72 / ax.figure.dpi
+    counts = np.ceil(np.linalg.norm(end - begin, axis=1) / 4).astype(int)
+    line = np.repeat(np.arange(len(ends)), counts)
+    share = ((ragged.ranges(np.zeros_like(counts), counts) + 0.5) / counts[line])[:, None]
+    at = begin[line] * (1 - share) + end[line] * share
+    return np.hstack([at - 0.35, at + 0.35])
 
 
 def _shared(boxes: np.ndarray, others: np.ndarray) -> np.ndarray:

@@ -254,7 +254,7 @@ def test_a_graph_with_hubs_is_drawn_through_its_quotient(ax):
     note = f"lines: {counts[pair].sum():,} of {counts.sum():,} edges between clusters"
     assert note in ax.child_axes[0].get_xlabel()
     assert len(right["crossing edges"].get_segments()) == len(lines)
-    assert f"the weakest {len(counts) - len(lines)} of {len(counts)} edges not drawn" in (
+    assert f"{len(counts) - len(lines)} of {len(counts)} edges not drawn" in (
         ax.child_axes[1].get_xlabel()
     )
     draw(ax)
