@@ -103,7 +103,8 @@ Files and other libraries
 Warning classes
     TiedModesWarning        a cut between equal eigenvalues: the kept modes are not unique
     SingularDegreeWarning   a degree block that cannot be inverted
-    SingularProblemWarning  a problem whose solution is not unique or does not exist
+    SingularProblemWarning  a solution that is not unique or depends on rounding, or sections that
+                            may be lost
     SmallComponentsWarning  small pieces of a graph leave too few clusters for a large one
 
 For sheaves in files that exceed memory, ``import sheafcoarsen.distributed as dist``.

@@ -26,7 +26,8 @@ class SmallComponentsWarning(UserWarning):
 class NotConverged(np.linalg.LinAlgError):
     """An iteration stopped before it reached its tolerance.
 
-    ``result`` holds the last iterate, as the object that the function would return.
+    ``result`` holds the last iterate, as the object that the function would return, or None if
+    there is none.
 
     Examples
     --------

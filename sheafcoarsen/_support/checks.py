@@ -48,10 +48,19 @@ def whole_number(name: str, value: object, *, at_least: int | None = None) -> in
 def item_index(kind: str, i: object, count: int) -> int:
     """Check the index of one of ``count`` items and return it; negative ones count from the end."""
     if isinstance(i, bool) or not isinstance(i, int | np.integer):
-        raise TypeError(f"the index of a {kind} must be an integer, got {i!r}")
+        article = "an" if kind[0] in "aeiou" else "a"
+        raise TypeError(f"the index of {article} {kind} must be an integer, got {i!r}")
     if not -count <= i < count:
         raise IndexError(f"{kind} {i} is out of range for {count} {kind}s")
     return int(i) % count
+
+
+def kind(name: str, value: object, *kinds: type) -> None:
+    """Raise an error if a value has none of the expected types."""
+    if not isinstance(value, kinds):
+        articles = ("an" if k.__name__[0] in "AEIO" else "a" for k in kinds)
+        names = " or ".join(f"{a} {k.__name__}" for a, k in zip(articles, kinds, strict=True))
+        raise TypeError(f"`{name}` must be {names}, got {type(value).__name__}")
 
 
 def real_number(name: str, value: object) -> float:

@@ -138,3 +138,9 @@ def by_real_columns(function: Callable[[np.ndarray], np.ndarray], X: np.ndarray)
     columns = np.ascontiguousarray(X).reshape(len(X), -1)
     parts = np.ascontiguousarray(function(columns.view(columns.real.dtype)))
     return parts.view(np.result_type(parts, np.complex64)).reshape(len(parts), *X.shape[1:])
+
+
+def normal(rng: np.random.Generator, shape: Any, dtype: Any) -> np.ndarray:
+    """Return standard normal numbers; of complex ones, both parts are."""
+    X = rng.standard_normal(shape)
+    return (X + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else X).astype(dtype)

@@ -1,8 +1,9 @@
 """Parallel loops over ranges of items, and a limit of one thread for BLAS.
 
 Decompositions round differently with the number of threads of BLAS, and for many small matrices
-threads only wait for each other. So all code that calls LAPACK limits BLAS, and the bits of results
-do not depend on the thread or the number of callers.
+threads only wait for each other. So code that calls LAPACK limits BLAS, and the bits of results do
+not depend on the thread or the number of callers. Only the rounding of frames to rotations, fits of
+maps and layouts of pictures do not limit it, because their matrices are small.
 
 There are two difficulties. The thread count of most libraries is global to the process, so callers
 from several threads must store its old value together. And threadpoolctl (3.7 and later) can set it

@@ -106,15 +106,11 @@ def compile_one(job: Job, scalar: str) -> None:
 
 
 def compile_kernels(
-    scalars: tuple[str, ...] = SCALARS[:1],
-    *,
-    rare: bool = False,
-    processes: int | None = None,
-    progress: bool = False,
+    scalars: tuple[str, ...] = SCALARS[:1], *, rare: bool = False, progress: bool = False
 ) -> None:
     """Compile kernels into the cache on disk; ``rare`` includes rarely used ones."""
     jobs = [(job, scalar) for scalar in scalars for job in USUAL + (RARE if rare else ())]
-    count = min(processes or os.cpu_count() or 1, len(jobs))
+    count = min(os.cpu_count() or 1, len(jobs))
     context = multiprocessing.get_context("spawn")
     with (
         threads.bar(len(jobs), "compiling", progress) as shown,

@@ -47,9 +47,9 @@ def read(args: argparse.Namespace, poses: bool = False) -> Saved | sc.PoseGraph:
         raise ValueError(f"{path} is not a file: for a store, use coarsen --store, info or verify")
     plain = path.lower().removesuffix(".gz")
     try:
-        with open(path, "rb") as stream:
-            head = stream.read(64)
-    except OSError:
+        with (open if plain == path.lower() else gzip.open)(path, "rb") as stream:
+            head = bytes(stream.read(64))
+    except (OSError, EOFError, zlib.error):
         head = b""  # the reader reports the error
     ours = plain.endswith(".npz") or head.startswith(b"PK\x03\x04")
     toro = plain.endswith(".graph") and re.match(FORMATS[".g2o"], head)

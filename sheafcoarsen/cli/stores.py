@@ -27,6 +27,7 @@ def coarsen_store(args: argparse.Namespace) -> int:
     if not isinstance(source, dist.SheafStore):
         raise ValueError(f"{args.input} holds a partition, not a sheaf")
     edges, dims, _ = source.topology()
+    # edge stalks of dimension 0: only the graph and the vertex stalks determine the clusters
     graph = sc.CellularSheaf.from_flat(edges, [], [], dims, np.zeros(len(edges), np.int64))
     method: Method = args.method or "auto"
     P = sc.select(graph, args.clusters, method, seed=args.seed or 0)
@@ -58,14 +59,15 @@ def about_store(args: argparse.Namespace) -> int:
     refuse_options(args, ("dim", "vertices", "signed"), message)
     found: Any
     try:
+        found = dist.open_store(args.input)
+    except dist.StoreError:  # not one sheaf or partition
         found = dist.open_levels(args.input)
-    except dist.StoreError:
+    else:
         try:
             found = dist.open_coarsening(args.input)
         except dist.StoreError:  # not a coarsening, or its source no longer exists
             if args.command == "verify":
                 raise
-            found = dist.open_store(args.input)
     if args.command == "verify":
         return print_checks([found] if isinstance(found, dist.StoredCoarsening) else found, args)
     print_json(facts(found)) if args.json else show(found)

@@ -168,7 +168,8 @@ class Coarsening(Views, ReadOnly):
         check_topology(self.fine, check_sheaf(sheaf), "coarsen")
         result = refresh_coarsening(self, sheaf)
         if result.modes is not None:
-            warn_if_tied(result.modes.tied, result.modes._discards_zero)
+            advice = "the old ranks were kept: call coarsen again, with the rule of the ranks"
+            warn_if_tied(result.modes.tied, result.modes._discards_zero, advice=advice)
         return result
 
     def __repr__(self) -> str:

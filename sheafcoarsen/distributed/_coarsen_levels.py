@@ -148,7 +148,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         ``src`` must have at most ``memory_bytes``.
     memory_bytes : float, optional
         Maximum number of bytes of maps to coarsen in memory, by default an eighth of this
-        machine's memory; with 0, no level is made in memory.
+        machine's memory; with 0, no level with maps is made in memory.
     client, progress, storage_options
         See :func:`coarsen`.
 

@@ -368,13 +368,7 @@ class StoredCoarsening:
 def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Verification:
     """Verify that R is an isometry, and the other statements on random cochains, part by part."""
     sheaf, fine, eps = C.sheaf, C.fine, linalg.eps_of(C.fine.dtype)
-    columns = []
-    for store in (sheaf, fine):
-        x = rng.standard_normal((store.dim_c0, probes))
-        if store.dtype.kind == "c":
-            x = x + 1j * rng.standard_normal(x.shape)
-        columns.append(x.astype(store.dtype))
-    Z, X = columns
+    Z, X = (linalg.normal(rng, (store.dim_c0, probes), store.dtype) for store in (sheaf, fine))
     n = int(C._cluster_dims.max(initial=1))
     isometry: Any = "a basis of your own need not be orthonormal"
     if sheaf.header.local_operator is not None:

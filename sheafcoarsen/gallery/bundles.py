@@ -15,6 +15,7 @@ from sheafcoarsen.sheaf import (
 )
 
 
+@threads.single_threaded_blas()
 def bundle(graph: GraphLike, dim: int, noise: float = 0.0, seed: Seed = None) -> CellularSheaf:
     """Return a constant sheaf in random orthogonal bases g_v of the stalks, with optional noise.
 
@@ -71,10 +72,9 @@ def bundle(graph: GraphLike, dim: int, noise: float = 0.0, seed: Seed = None) ->
         if noise > 0 and transports.size:
             A = rng.standard_normal(transports.shape)
             K = (A - A.swapaxes(1, 2)) / np.sqrt(2)
-            with threads.single_threaded_blas():
-                # eigenvectors of the Hermitian -iK make exp(noise K) orthogonal to rounding
-                w, V = np.linalg.eigh(-1j * K)
-                rotations = (V * np.exp(1j * noise * w)[:, None, :]) @ V.conj().swapaxes(1, 2)
+            # eigenvectors of the Hermitian -iK make exp(noise K) orthogonal to rounding
+            w, V = np.linalg.eigh(-1j * K)
+            rotations = (V * np.exp(1j * noise * w)[:, None, :]) @ V.conj().swapaxes(1, 2)
             transports = transports @ rotations.real
         return CellularSheaf.connection(graph, transports)
 

@@ -325,6 +325,7 @@ def field_indices(
     """
     points, faces = surfaces.surface_arrays(points, faces)
     power = checks.whole_number("power", power, at_least=1)
+    checks.real_number("power", power)
     n = len(points)
     given = surfaces.field_array(vectors, n).astype(np.float64)
     after = np.roll(faces, -1, axis=1)

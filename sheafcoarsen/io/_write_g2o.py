@@ -15,11 +15,11 @@ from sheafcoarsen.synchronization import PoseGraph, Synchronization, isotropic_i
 def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) -> None:
     """Write a pose graph as g2o text, with its own poses or with computed ones.
 
-    :func:`read_g2o` with ``poses=True`` reads it without loss, with the vertices in the order of
-    the file and their ids as labels: numbers are written with all digits, rotations as angles or
-    quaternions. Landmarks that no pose saw are written only if ``S`` is None and ``G`` has their
-    positions. The file is written to a temporary name and renamed, so a crash does not damage an
-    old file.
+    :func:`read_g2o` with ``poses=True`` reads it up to rounding of the rotations, with the vertices
+    in the order of the file and their ids as labels: numbers are written with all digits, rotations
+    as angles or quaternions. Landmarks that no pose saw are written only if ``S`` is None and ``G``
+    has their positions. The file is written to a temporary name and renamed, so a crash does not
+    damage an old file.
 
     Parameters
     ----------
@@ -36,8 +36,8 @@ def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) ->
     FileNotFoundError, OSError
         There is no such folder, or the file cannot be written.
     TypeError, ValueError
-        Labels that are not integers, poses of another graph, or a vertex with neither a pose nor a
-        measurement, which would be lost.
+        No vertices, labels that are not integers, poses of another graph, or a vertex with neither
+        a pose nor a measurement, which would be lost.
 
     Examples
     --------
@@ -52,8 +52,11 @@ def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) ->
     EDGE_SE2 0 1 1 0 1.5707963267948966 1 0 0 1 0 1
     """
     target = checks.file_path(path)
-    if not isinstance(G, PoseGraph):
-        raise TypeError(f"`G` must be a PoseGraph, got {type(G).__name__}")
+    checks.kind("G", G, PoseGraph)
+    if not G.n_vertices:
+        raise ValueError(
+            "`G` must have vertices, because a g2o file without lines has no dimension"
+        )
     text = "".join(_lines(G, S)).encode()
     with files.replacing(target) as stream:
         # omit the time stamp, so that equal graphs give equal files
@@ -68,8 +71,7 @@ def _lines(G: PoseGraph, S: Synchronization | None) -> Iterator[str]:
     n, seen = int(G.n_vertices or 0), G.sightings
     ids, poses = _ids(G), G.poses
     if S is not None:
-        if not isinstance(S, Synchronization):
-            raise TypeError(f"`S` must be a Synchronization, got {type(S).__name__}")
+        checks.kind("S", S, Synchronization)
         if S.translations is None or S.translations.shape != (n, G.dim):
             got = "no translations" if S.translations is None else f"poses {S.translations.shape}"
             raise ValueError(

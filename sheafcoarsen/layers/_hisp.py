@@ -72,10 +72,10 @@ class Pooling(ReadOnly):
     """
 
     coarsening: Coarsening
-    x_lifted: np.ndarray  # (sum r_a, h)
-    adjacency: scipy.sparse.csr_array  # S^T A S, (K, K)
-    n_modes: int  # M, the number of modes per cluster
-    node_major: bool  # whether X had shape (N, d h) instead of the lifted shape (dim_c0, h)
+    x_lifted: np.ndarray
+    adjacency: scipy.sparse.csr_array
+    n_modes: int
+    node_major: bool
 
     @property
     def partition(self) -> Partition:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sheafcoarsen._support import linalg, tables
+from sheafcoarsen._support import checks, linalg, tables
 from sheafcoarsen.coarsening import Coarsening, EnergyLedger, check_coarsening
 from sheafcoarsen.hierarchy import Hierarchy, HierarchyLedger
 from sheafcoarsen.operators import count_nonzeros
@@ -165,9 +165,9 @@ def quality(
     >>> bool(ax.get_xlim()[1] > 5)
     True
     """
-    draw.check_kind("Q", Q, SpectralQuality)
+    checks.kind("Q", Q, SpectralQuality)
     if certificate is not None:
-        draw.check_kind("certificate", certificate, Certificate)
+        checks.kind("certificate", certificate, Certificate)
     ax = draw.axes_or_new(ax, 6, 4)
     there = np.isfinite(Q.coarse)
     i = Q.kernel_fine + 1 + np.arange(len(Q.fine))
@@ -242,7 +242,7 @@ def hierarchy(H: Hierarchy, *, ax: Axes | None = None) -> Axes:
     >>> len(ax.lines)
     5
     """
-    draw.check_kind("H", H, Hierarchy)
+    checks.kind("H", H, Hierarchy)
     ax = draw.axes_or_new(ax, 6.5, 4)
     kinds = (
         ("nonzeros of $L$", count_nonzeros, "D", ":", LIGHT),
@@ -310,7 +310,7 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     >>> [label.get_text() for label in ax.get_yticklabels()][-1]
     'fine energy'
     """
-    draw.check_kind("E", E, EnergyLedger, HierarchyLedger)
+    checks.kind("E", E, EnergyLedger, HierarchyLedger)
     bars = {
         "kept": (MIDDLE, "", "kept"),
         "lost": ("#E8E3B0", "", "discarded"),

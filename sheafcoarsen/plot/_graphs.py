@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from sheafcoarsen._support import Vertices, labels, linalg, tables
+from sheafcoarsen._support import Vertices, checks, labels, linalg, tables
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.plot import draw, positions
@@ -201,7 +201,7 @@ def elimination(
     >>> [panel.get_title() for panel in ax.child_axes]
     ['34 vertices, 12 eliminated', '22 vertices, 56 edges']
     """
-    draw.check_kind("K", K, Elimination)
+    checks.kind("K", K, Elimination)
     F, G = K.fine, K.sheaf
     chosen = None if names is None else labels.vertex_indices("names", names, F)
     places, _ = positions.flat_places(F, pos, positions.view_from(view, up))

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from sheafcoarsen._support import tables
+from sheafcoarsen._support import checks, tables
 from sheafcoarsen.plot import draw, positions
 from sheafcoarsen.plot._surface import draw_tangents, fill_faces, tangent_vectors
 from sheafcoarsen.plot.positions import Scene, UpAxis
@@ -81,7 +81,7 @@ def modes(
     >>> [panel.get_title() for panel in ax.child_axes[1:]]
     ['1: 0', '2: 1.187', '3: 2.394']
     """
-    draw.check_kind("E", E, Eigenmodes)
+    checks.kind("E", E, Eigenmodes)
     F, scene = E.sheaf, None
     if faces is None:
         places, order = positions.flat_places(F, pos, positions.view_from(view, up))

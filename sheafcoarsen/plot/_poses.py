@@ -77,7 +77,7 @@ def poses(
     >>> sc.plot.poses(sc.synchronize(G), ax=Figure().add_subplot()).get_title()
     '4 poses, 4 measurements'
     """
-    draw.check_kind("S", S, Synchronization, PoseGraph)
+    checks.kind("S", S, Synchronization, PoseGraph)
     if outliers is not None:
         outliers = checks.whole_number("outliers", outliers, at_least=0)
     edges = S.edges
@@ -95,7 +95,7 @@ def poses(
     projections = ("3d", "rectilinear") if places.shape[1] == 3 else ("rectilinear",)
     ax = draw.axes_or_new(ax, 6.5, 4.6 if flat else 6, projections)
     if places.shape[1] == 3 and ax.name != "3d":  # project on the plane of largest extent
-        middle = places[:n].mean(axis=0)
+        middle = places[:n].sum(axis=0) / max(n, 1)
         plane = np.linalg.eigh((places[:n] - middle).T @ (places[:n] - middle))[1][:, :0:-1].T
         # fix the signs of the eigenvectors, which are arbitrary
         plane = plane * np.sign(plane[[0, 1], np.abs(plane).argmax(axis=1)])[:, None]

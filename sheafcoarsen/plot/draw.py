@@ -42,14 +42,6 @@ AROUND = np.array(
 # ---------------------------------------------------------------- axes
 
 
-def check_kind(name: str, value: object, *kinds: type) -> None:
-    """Raise an error if a value has none of the expected types."""
-    if not isinstance(value, kinds):
-        articles = ("an" if k.__name__[0] in "AEIO" else "a" for k in kinds)
-        names = " or ".join(f"{a} {k.__name__}" for a, k in zip(articles, kinds, strict=True))
-        raise TypeError(f"`{name}` must be {names}, got {type(value).__name__}")
-
-
 def axes_or_new(
     ax: Axes | None, width: float, height: float, projections: Sequence[str] = ("rectilinear",)
 ) -> Axes:

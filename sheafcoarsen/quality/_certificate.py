@@ -100,12 +100,10 @@ class Certificate:
 def certificate(C: Coarsening) -> Certificate:
     """Return constants that enclose the lowest eigenvalues of L in terms of coarse ones only.
 
-    Let gamma be the minimum of the first discarded eigenvalues of all clusters, beta an upper bound
-    on norm(delta_X), kappa = beta^2 / gamma and mu = 1 + (kappa + sqrt(kappa^2 + 4 kappa)) / 2.
-    Then the i-th eigenvalues nu_i of R* L R and lambda_i of L satisfy nu_i / (mu + nu_i / gamma) <=
-    lambda_i <= nu_i for every i up to the number of the nu_i (docs/conventions.md, section 8).
-    If a cluster discards a local section, gamma and all lower bounds are 0: keep all of them, for
-    example by ``ranks.fixed(r).whole_multiplets()``.
+    With gamma and mu as in :class:`Certificate`, the i-th eigenvalues nu_i of R* L R and lambda_i
+    of L satisfy nu_i / (mu + nu_i / gamma) <= lambda_i <= nu_i for every i up to the number of the
+    nu_i (docs/conventions.md, section 8). If a cluster discards a local section, gamma and all
+    lower bounds are 0: keep all of them, for example by ``ranks.fixed(r).whole_multiplets()``.
 
     Parameters
     ----------

@@ -56,7 +56,7 @@ class SpectralQuality(ReadOnly):
     fine_vectors : ndarray, shape (dim_c0, k)
         Orthonormal eigenvectors of the ``fine`` eigenvalues, if stored.
     tied : bool
-        Whether the number of pairs splits a multiple eigenvalue of L.
+        Whether k splits an eigenvalue of L with too many copies to compare them all.
 
     Examples
     --------

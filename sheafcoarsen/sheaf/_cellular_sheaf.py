@@ -206,8 +206,7 @@ class CellularSheaf(FromSheaves, ReadOnly):
         >>> F.allclose(G), F.allclose(F.with_maps(1.001 * F.tail_data, F.head_data))
         (True, False)
         """
-        if not isinstance(other, CellularSheaf):
-            raise TypeError(f"`other` must be a CellularSheaf, got {type(other).__name__}")
+        checks.kind("other", other, CellularSheaf)
         if rtol is not None:
             rtol = checks.real_number("rtol", rtol)
             if not 0 <= rtol < np.inf:

@@ -169,7 +169,7 @@ def random_maps(
     """Return flat random maps of the given shapes; see :meth:`CellularSheaf.random`."""
     starts = ragged.offsets(rows * cols)
     if kind == "general":
-        return _normal(rng, int(starts[-1]), dtype)
+        return linalg.normal(rng, int(starts[-1]), dtype)
     data = np.zeros(int(starts[-1]), dtype)
     shapes, which = np.unique(np.stack([rows, cols], axis=1), axis=0, return_inverse=True)
     for s, (r, c) in enumerate(shapes.tolist()):  # loop over shapes, not edges
@@ -177,7 +177,7 @@ def random_maps(
         k = min(r, c)
         if kind == "diagonal":
             maps = np.zeros((len(here), r, c), dtype)
-            maps[:, np.arange(k), np.arange(k)] = _normal(rng, (len(here), k), dtype)
+            maps[:, np.arange(k), np.arange(k)] = linalg.normal(rng, (len(here), k), dtype)
         elif r >= c:
             maps = random_orthonormal(rng, len(here), r, c, dtype)
         else:
@@ -191,14 +191,6 @@ def random_orthonormal(
     rng: np.random.Generator, count: int, rows: int, cols: int, dtype: np.dtype
 ) -> np.ndarray:
     """Return ``count`` uniformly distributed matrices with orthonormal columns, cols <= rows."""
-    q, r = np.linalg.qr(_normal(rng, (count, rows, cols), dtype))
+    q, r = np.linalg.qr(linalg.normal(rng, (count, rows, cols), dtype))
     diagonal = np.einsum("eii->ei", r)
     return q * (diagonal / np.abs(diagonal))[:, None, :]  # makes the distribution uniform
-
-
-def _normal(rng: np.random.Generator, shape: int | tuple[int, ...], dtype: np.dtype) -> np.ndarray:
-    real = np.zeros(0, dtype).real.dtype
-    values = rng.standard_normal(shape).astype(real)
-    if dtype.kind == "c":
-        values = (values + 1j * rng.standard_normal(shape).astype(real)).astype(dtype)
-    return values

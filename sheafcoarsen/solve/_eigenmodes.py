@@ -59,8 +59,8 @@ class Eigenmodes(ReadOnly):
         delta.
     tied : bool
         Whether k splits a multiplet: the next eigenvalue exceeds the k-th by at most
-        sqrt(eps) norm(L, inf), so that their eigenvectors are hardly determined. Strong edges, such
-        as closed switches, make this tolerance large.
+        sqrt(eps) norm(L, inf), with ``mass`` times norm(x)^2, so that their eigenvectors are hardly
+        determined. Strong edges, such as closed switches, make this tolerance large.
     method : str
     iterations : int
     completeness : {"dense", "inertia", "probe"}

@@ -26,12 +26,11 @@ from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 from sheafcoarsen.solve._solver import (
     Method,
     Solver,
-    column_norms,
     relative_measure,
     solve_in_range,
     tolerance,
 )
-from sheafcoarsen.solve.conjugate_gradients import orthogonal_part
+from sheafcoarsen.solve.conjugate_gradients import column_norms, orthogonal_part
 from sheafcoarsen.solve.normal_equations import column_units, fit_densely, is_small
 
 
@@ -179,6 +178,7 @@ def least_squares(
         x[ragged.ranges(sheaf.vertex_offsets[at], sheaf.vertex_dims[at])] = as_columns(given)
     if x.dtype.kind == "c":
         dtype = np.result_type(dtype, np.complex64)
+    real = x.real.dtype
     solve = Solver(sheaf, method=method, fixed=fixed, progress=progress)
     # scaled so that corrections, of size b / norm(delta)^2, stay in range
     units = column_units(np.vstack([columns, sheaf.largest_entry * x]))
@@ -189,7 +189,7 @@ def least_squares(
     kernels.sum_products(sheaf.edge_offsets, difference, difference, sums)
     found = LeastSquares(
         ragged.read_only(x.reshape(len(x), *data.shape[1:]).astype(dtype)),
-        ragged.read_only(sums.reshape(len(sums), *data.shape[1:])),
+        ragged.read_only(sums.reshape(len(sums), *data.shape[1:]).astype(real)),
         residual,
         iterations,
         solve.method,

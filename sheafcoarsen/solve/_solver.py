@@ -25,6 +25,7 @@ from sheafcoarsen.sheaf import (
 from sheafcoarsen.solve.block_matrix import Matrix, adjoint, scaled, unit_blocks
 from sheafcoarsen.solve.conjugate_gradients import (
     Iterated,
+    column_norms,
     conjugate_gradients,
     orthogonal_part,
     refined_kernel,
@@ -72,7 +73,8 @@ class Solver:
     residual : float
         The larger of norm(r) / norm(b) and norm(S* r) / norm(S* b) in the last call, maximized over
         the columns. With A = L + shift I at the free vertices, r = b - A x is recomputed, and S S*
-        holds the inverse diagonal blocks of A.
+        holds the inverse diagonal blocks of A. If A is singular, b is projected onto its range
+        first; for a column b = 0, the norms of r and S* r are not divided.
     levels : tuple of int
         Dimension of every level, the finest first.
 
@@ -226,12 +228,15 @@ class Solver:
         NotConverged
             If the residual does not reach ``tol``; ``result`` of the error is the best x.
         """
-        rounding = max(
-            linalg.eps_of(checks.scalar_array("b", b).dtype), linalg.eps_of(self.sheaf.dtype)
-        )
-        return self._solved(
-            checks.cochain(self.sheaf, b, "b", right_side=True), tol, x0, 1e3 * rounding
-        )
+        rounding = max(linalg.eps_of(x.dtype) for x in (checks.scalar_array("b", b), self.sheaf))
+        return self._solved(self._checked("b", b), tol, x0, 1e3 * rounding)
+
+    def _checked(self, name: str, x: CochainLike) -> np.ndarray:
+        """Check b or x0, whose entries at fixed vertices become 0."""
+        values = checks.scalar_array(name, x)
+        if values.shape[:1] == self._free.shape:
+            values = np.where(self._free.reshape(-1, *[1] * (values.ndim - 1)), values, 0)
+        return checks.cochain(self.sheaf, values, name, right_side=True)
 
     def _solved(
         self, given: np.ndarray, tol: float, x0: CochainLike | None, outside: float
@@ -266,7 +271,7 @@ class Solver:
             B = orthogonal_part(B, self._kernel)
         start = self._precondition(B) if self._exact and x0 is None else np.zeros_like(B)
         if x0 is not None:
-            guess = checks.cochain(self.sheaf, x0, "x0", right_side=True)
+            guess = self._checked("x0", x0)
             if guess.shape != given.shape:
                 raise ValueError(
                     f"`x0` must have the shape of `b`, {given.shape}, got {guess.shape}"
@@ -287,7 +292,7 @@ class Solver:
         out = out.reshape(given.shape).astype(np.result_type(given.dtype, self.sheaf.dtype))
         self.iterations = found.steps
         self.residual = float(residuals.max(initial=0.0))
-        missed = np.flatnonzero(~(residuals <= tol + np.minimum(attainable, 0.5)))
+        missed = np.flatnonzero(~(residuals <= tol + np.minimum(attainable, 0.1)))
         if missed.size:
             raise NotConverged(
                 f"{len(sizes) - missed.size} of {len(sizes)} right-hand sides reached `tol` = "
@@ -361,7 +366,8 @@ class Solver:
         """Return an approximate inverse of L + shift I as a scipy operator, for cg or lobpcg.
 
         It is zero at fixed vertices and on ker L, and Hermitian up to single precision, or to a few
-        percent if clusters have many more sections than stalks have dimensions.
+        percent if clusters have many more sections than stalks have dimensions. It follows
+        :meth:`update`, except for its ``dtype``.
 
         Returns
         -------
@@ -483,13 +489,6 @@ def vertex_at(sheaf: CellularSheaf, coordinate: int) -> str:
     """Return the name (or index, if unnamed) of the vertex that a coordinate of C^0 belongs to."""
     v = int(np.searchsorted(sheaf.vertex_offsets, coordinate, side="right")) - 1
     return str(v) if sheaf.vertex_labels is None else repr(sheaf.vertex_labels[v])
-
-
-def column_norms(X: np.ndarray) -> np.ndarray:
-    """Return the norms of the columns, scaling internally to avoid overflow."""
-    largest = np.abs(X).max(axis=0, initial=0.0)
-    safe = np.where(largest > 0, largest, 1)
-    return largest * np.linalg.norm(X / safe, axis=0)
 
 
 def tolerance(name: str, value: float, eps: float) -> float:

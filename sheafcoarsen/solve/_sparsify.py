@@ -45,7 +45,8 @@ class Sparsification(ReadOnly):
     edges : ndarray of int
         The edges of ``sheaf`` as edges of ``fine``, ascending.
     weights : ndarray
-        At least 1: the maps of edge ``edges[i]`` are multiplied by ``sqrt(weights[i])``.
+        Positive; at least 1 from :func:`sparsify`. The maps of edge ``edges[i]`` are multiplied by
+        ``sqrt(weights[i])``.
     eps : float or None
         The ``eps`` of :func:`sparsify`, or None if it is unknown.
 

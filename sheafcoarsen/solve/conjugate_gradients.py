@@ -94,6 +94,13 @@ def conjugate_gradients(
     return Iterated(x, sizes, steps)
 
 
+def column_norms(X: np.ndarray) -> np.ndarray:
+    """Return the norms of the columns, scaling internally to avoid overflow."""
+    largest = np.abs(X).max(axis=0, initial=0.0)
+    safe = np.where(largest > 0, largest, 1)
+    return largest * np.linalg.norm(X / safe, axis=0)
+
+
 def _dots(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return Re <x_j, y_j> column by column."""
     return np.einsum("ij,ij->j", x.conj(), y).real
@@ -180,9 +187,3 @@ def independent(X: np.ndarray) -> np.ndarray:
     Q, R, _ = scipy.linalg.qr(X, mode="economic", pivoting=True)
     sizes = abs(np.diag(R))
     return Q[:, sizes > np.sqrt(np.finfo(X.dtype).eps) * sizes.max(initial=0.0)]
-
-
-def random_columns(rng: np.random.Generator, shape: tuple[int, int], dtype: np.dtype) -> np.ndarray:
-    """Return a matrix with standard normal entries, real or complex."""
-    X = rng.standard_normal(shape).astype(dtype)
-    return X + 1j * rng.standard_normal(shape) if np.dtype(dtype).kind == "c" else X

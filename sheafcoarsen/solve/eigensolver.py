@@ -35,7 +35,6 @@ from sheafcoarsen.solve.conjugate_gradients import (
     deflated,
     orthonormal,
     orthonormal_complement,
-    random_columns,
     refined_kernel,
     weighted,
 )
@@ -323,7 +322,7 @@ def shift_invert(
         if 0 <= below < cut:
             break  # give up: rounding has duplicated a pair, or the count is wrong
         # pairs are missing, or inertia is not available: search with random columns
-        more = random_columns(rng, (pencil.n, max(below - cut, 0) + GUARDS), pencil.L.dtype)
+        more = linalg.normal(rng, (pencil.n, max(below - cut, 0) + GUARDS), pencil.L.dtype)
         start, least = np.hstack([found.vectors, more]), given + 1
     raise NotConverged(
         f"method 'direct' found {cut} eigenvalues below {shift:g}, but inertia counts "
@@ -363,7 +362,7 @@ def multilevel(
     if pencil.cycle.unseen:  # add random vectors in the kernels of L's diagonal blocks
         S, T = unit_roots(pencil.L, pencil.sheaf.vertex_dims)
         columns = min(pencil.cycle.unseen, problem.k + 1)
-        Y = random_columns(rng, (pencil.n, columns), pencil.L.dtype)
+        Y = linalg.normal(rng, (pencil.n, columns), pencil.L.dtype)
         Y = Y - T @ (S @ Y)
         start = np.hstack([Y[:, norms(Y) > 0], start])
     found = _iterated(problem, pencil.cycle.cycle, sections, start, rng, given + 1)
@@ -394,7 +393,7 @@ def _iterated(
     weights = None if mass is None else scipy.sparse.diags_array(mass)
     more = max(_width(wanted) - X.shape[1], 1)
     for _ in range(ROUNDS):
-        X = np.hstack([X, random_columns(rng, (pencil.n, more), dtype)])
+        X = np.hstack([X, linalg.normal(rng, (pencil.n, more), dtype)])
         X = orthonormal_complement(X, sections, mass)
         found = lowest_pairs(
             pencil.apply,

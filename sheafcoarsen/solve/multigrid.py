@@ -57,7 +57,7 @@ class Multigrid:
     The sheaf has maps of norm about 1, in double precision; L may include a shift. Partitions and
     ranks are those of ``like``, the multigrid of a sheaf on the same graph, if it is given. With
     ``skip_kernel`` the coarsest level maps ker L to 0, for callers that project the result
-    orthogonally to ker L.
+    orthogonally to ker L; the approximate inverse is then only semidefinite.
     ``operators`` are A_l with unit diagonal blocks, A_0 = roots* L roots, and ``prolongations``
     P_l, both in double precision.
     """

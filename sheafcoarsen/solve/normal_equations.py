@@ -12,8 +12,12 @@ from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import EPS, linalg, threads, warned
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.sheaf import CellularSheaf, component_labels
-from sheafcoarsen.solve._solver import Method, Solver, column_norms
-from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients, orthogonal_part
+from sheafcoarsen.solve._solver import Method, Solver
+from sheafcoarsen.solve.conjugate_gradients import (
+    column_norms,
+    conjugate_gradients,
+    orthogonal_part,
+)
 
 DENSE_BELOW = 100_000
 """Number of entries of D up to which a dense QR replaces the iteration; it takes up to 0.1 s."""

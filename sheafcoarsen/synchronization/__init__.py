@@ -27,7 +27,6 @@ linearized residuals, and bounds the minimum cost from below.
 from sheafcoarsen.synchronization._pose_graph import PoseGraph, Sightings, order_of
 from sheafcoarsen.synchronization._synchronize import synchronize
 from sheafcoarsen.synchronization.connection import (
-    Concentrations,
     concentrations,
     harmonic_means,
     isotropic_information,
@@ -36,7 +35,6 @@ from sheafcoarsen.synchronization.refinement import PoseCertificate
 from sheafcoarsen.synchronization.result import Synchronization
 
 __all__ = [
-    "Concentrations",
     "PoseCertificate",
     "PoseGraph",
     "Sightings",

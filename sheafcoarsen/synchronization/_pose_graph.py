@@ -63,6 +63,10 @@ class Sightings(ReadOnly):
                 f"`labels` must hold a name for each of {tables.counted(count, 'landmark')}, "
                 f"got {len(labels)}"
             )
+        try:
+            hash(labels)
+        except TypeError as error:
+            raise TypeError(f"`labels` must hold hashable names: {error}") from None
         # through vars, because the class is frozen
         vars(self).update(edges=edges, points=points, tau=tau, places=places, labels=labels)
 
@@ -161,10 +165,8 @@ class PoseGraph(ReadOnly):
             n = checks.whole_number("n_vertices", self.n_vertices)
             checks.vertex_count("n_vertices", n)
             if n < least:
-                raise ValueError(
-                    f"`n_vertices` must be at least {least}, because of vertex {least - 1} in "
-                    f"`edges`, got {n}"
-                )
+                reason = f", because of vertex {least - 1} in `edges`" if least else ""
+                raise ValueError(f"`n_vertices` must be at least {least}{reason}, got {n}")
         if poses is not None:
             R = _rotations("poses[0]", poses[0], (n, dim, dim))
             poses = R, _real("poses[1]", poses[1], (n, dim))

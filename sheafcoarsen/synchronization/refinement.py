@@ -165,8 +165,11 @@ class PoseCertificate(ReadOnly):
     cost, lower_bound : float
         Cost of the poses, and the lower bound on the minimum cost.
     smallest_eigenvalue : float
-        Smallest eigenvalue mu of the certificate matrix Q - Lambda on the rows of rotations, or a
-        number just below it: nonnegative up to rounding if the relaxation is tight.
+        If the certificate matrix S = Q - Lambda is positive definite apart from rigid motions of
+        the components, which is usual: -tr(E* S^-1 E) with E = S X, in units of the cost, by which
+        the bound is below the cost of the poses, refined if possible. Otherwise the smallest
+        eigenvalue of S on the rows of rotations, or a number just below it. It is 0 up to rounding
+        if the poses are optimal and the relaxation is tight.
     is_optimal : bool
         Whether the gap is at most tol times the cost, or all measurements agree to rounding.
 

@@ -134,13 +134,14 @@ class Verification:
     def __getitem__(self, which: str | SupportsIndex | slice) -> Check | tuple[Check, ...]:
         """Return the check with a given label, such as ``"thm:Galerkin_realization"``, or name.
 
-        Integers and slices select checks by position in the table.
+        Of several, such as those of the levels of a hierarchy, it is the first that fails, or else
+        the first. Integers and slices select checks by position in the table.
         """
         if not isinstance(which, str):
             return self.checks[which]
-        for check in self.checks:
-            if which in (check.label, check.name):
-                return check
+        found = [check for check in self.checks if which in (check.label, check.name)]
+        if found:
+            return next((check for check in found if not check.passed), found[0])
         labels = ", ".join(check.label for check in self.checks)
         raise KeyError(f"no check has the label {which!r}; the labels are {labels}")
 

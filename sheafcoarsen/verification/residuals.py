@@ -309,9 +309,7 @@ class Evidence:
 def random_probes(R: csr_array, seed: int) -> np.ndarray:
     """Return two random fine cochains; the second one is smooth, to test small energies as well."""
     rng = np.random.default_rng(seed)
-    x = rng.standard_normal((R.shape[0], 2))
-    if R.dtype.kind == "c":
-        x = x + 1j * rng.standard_normal(x.shape)
+    x = linalg.normal(rng, (R.shape[0], 2), np.result_type(R.dtype, np.float64))
     x[:, 1] = R @ pooled(R, x[:, 1]) + 0.1 * x[:, 1]
     return x.astype(R.dtype)
 

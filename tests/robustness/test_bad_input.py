@@ -56,6 +56,7 @@ MESH = {"points": TETRAHEDRON, "faces": FACES}
 FRAMES = np.tile(np.eye(3)[:, :2], (4, 1, 1))
 QUARTER = np.array([[0.0, -1], [1, 0]])
 POSES = sc.PoseGraph(EDGES, [QUARTER] * 3, np.eye(3, 2))
+NO_POSES = partial(sc.PoseGraph, EDGES[:0], np.zeros((0, 2, 2)), np.zeros((0, 2)))
 RAGGED = [[1], [2, 3]]
 HUGE = 10**30
 RAGGED_SHEAF = CellularSheaf.random(PATH, [2, 2, 1, 2], 2, seed=1)
@@ -197,7 +198,7 @@ F.with_maps(tail_maps=F.tail_data, head_maps=np.ones((3, 2, 2)))
 COLUMNS.with_columns(maps=np.ones((2, 1, 1)))
 F.with_labels(vertex_labels=["a", "b", ("c", 1), 4])
 F.tail_map(e=0) | F.head_map(e=0)
-    e=None | e=0.0 -> TypeError: `e` must be an integer, the index of an edge, got {e!r}
+    e=None | e=0.0 -> TypeError: the index of an edge must be an integer, got {e!r}
 Partition(labels=[0, 1, 0])
 Partition.from_clusters(clusters=[[0, 2], [1]])
     clusters=[[0, [1]], [2]] -> `clusters[0]` must be a rectangular array of integers
@@ -497,7 +498,7 @@ sc.eigenmodes(sheaf=F, k=2, tol=1e-8, method="auto", mass=[1.0] * 4, start=X[:, 
     k=1.5 -> TypeError: `k` must be an integer
     tol=1e-18 -> `tol` must be at least 2e-15, the level of
     mass=np.zeros(4) -> got 0 at vertex 0; areas are 0 at vertices of no face
-    mass=np.full(4, 1e-320) -> `mass` is as small as 9.99989e-321, so
+    k=3, mass=np.full(4, 1e-320) -> `mass` is so small that eigenvalues reach 1e3
     mass=[1, 1, 1, 1e-30] -> `mass` must not differ by more than a factor of 1e+20, got 1e-30 at
         vertex 3 and 1 at vertex 0
     mass=[1.0, -1.0, 1.0, 1.0] | mass=[1.0, np.nan, 1.0, 1.0] | mass=[1.0, np.inf, 1.0, 1.0]
@@ -579,6 +580,7 @@ gallery.tangent_bundle(**MESH, frames=FRAMES, weights="cotan", power=2)
 gallery.tangent_frames(**MESH)
 gallery.vertex_areas(**MESH)
 gallery.field_indices(**MESH, vectors=np.ones((4, 3)))
+    power=10**400 -> `power` must be representable in double precision, got a larger number
 gallery.connection_from_points(points=TETRAHEDRON, k=3, dim=2)
 sc.PoseGraph(edges=EDGES, rotations=[QUARTER] * 3, translations=np.eye(3, 2), kappa=[1.0, 2.0, 1.0],
         tau=1.0, n_vertices=5)
@@ -597,7 +599,7 @@ sc.PoseGraph(edges=EDGES, rotations=[QUARTER] * 3, translations=np.eye(3, 2), ka
     tau=1e200, translations=np.full((3, 2), 1e100)
         -> the largest entry of `sqrt(tau) times translations or points` is 1e+200
     edges=[[0, 1], [1, 2], [0, 2**33]], n_vertices=None -> `edges` requires 8589934593 vertices
-    n_vertices=2 | n_vertices=-1 -> `n_vertices` must be at least 4
+    n_vertices=2 | n_vertices=-1 -> `n_vertices` must be at least 4, because of vertex 3 in `edges`
     n_vertices=10**400 -> `n_vertices` requires 1e+400 vertices
     n_vertices=3.5 | n_vertices=True | n_vertices=np.array([3])
         -> TypeError: `n_vertices` must be an integer, got
@@ -620,9 +622,13 @@ sc.Sightings(edges=[[0, 0], [1, 0]], points=np.eye(2), tau=[1.0, 2.0])
         -> `places` must have shape (3, 2), got shape (2, 2)
     edges=[[0, 2], [1, 0]], labels=("tree", "lamp")
         -> `labels` must hold a name for each of 3 landmarks, got 2
+    labels=([1],) -> TypeError: `labels` must hold hashable names: unhashable type: 'list'
     edges=[[0, 2**33], [1, 0]] -> `edges` requires 8589934593 vertices
 sc.synchronize(F=POSES, method="anchored", refine=True, seed=0)
+NO_POSES(n_vertices=0)
+    n_vertices=-1 -> `n_vertices` must be at least 0, got -1
 sc.write_g2o(path="w.g2o", G=POSES, S=sc.synchronize(POSES))
+    G=NO_POSES(), S=None -> `G` must have vertices
     G=dataclasses.replace(POSES, sightings=sc.Sightings([[0, 0]], [[1.0, 2.0]], 1.0))
         -> `S` must have the landmarks of `G`, 1 in all, got 0
 ELIMINATION.refresh(sheaf=F)

@@ -12,7 +12,9 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -302,14 +304,26 @@ def test_task_that_fails_once_is_retried(threads):
             raise OSError("no answer")
         return {"calls": len(calls)}
 
-    engine = Engine(threads)
+    engine, job = Engine(threads), SimpleNamespace(out=SimpleNamespace(id="flaky"))
     with tqdm.tqdm(total=1, disable=False) as engine.shown:
         assert (engine.threads, engine.at_once) == (1, 3)
-        assert engine.results([engine.start(flaky_task, None, 0, 2)]) == [{"calls": 2}]
+        assert engine.results([engine.start(flaky_task, job, 0, 2)]) == [{"calls": 2}]
         assert engine.shown.n == 1
         calls.clear()
         with pytest.raises(OSError, match="no answer"):
-            engine.results([engine.start(flaky_task, None, 1, 3)])
+            engine.results([engine.start(flaky_task, job, 1, 3)])
+
+
+def test_one_client_writes_two_stores_at_once_by_the_same_request(threads, stores, expected):
+    """Dask runs tasks of the same key only once."""
+    src, labels = dist.open_store(stores / "src"), np.load(stores / "labels.npy")
+
+    def made(name):
+        return dist.coarsen(src, stores / name, labels, 3, n_shards=SHARDS, client=threads)
+
+    with ThreadPoolExecutor(2) as pool:
+        for C in pool.map(made, ["one", "two"]):
+            assert_same(C, expected)
 
 
 def test_workers_without_the_library_raise(stores):

@@ -94,18 +94,39 @@ class TestSingleThreadedBlas:
         assert found == [alone] * 8
         assert job() == alone
 
-    def test_dense_decompositions_do_not_depend_on_the_number_of_threads(self):
+    @pytest.mark.parametrize("name", ["small stalks", "large stalks"])
+    def test_dense_decompositions_do_not_depend_on_the_number_of_threads(self, name):
         """Dense code limits BLAS itself, so other callers make no difference."""
-        F = sc.gallery.bundle(nx.grid_2d_graph(16, 16), 3, 0.1, seed=5)
-        C = sc.coarsen(F, sc.Partition(np.arange(256) // 16), 3)
-        one = sc.gallery.bundle(nx.grid_2d_graph(16, 16), 3, seed=5)
-        found = []
+        compute, found = {"small stalks": small_stalks, "large stalks": large_stalks}[name](), []
         for inside in (True, False):
             with threads.single_threaded_blas() if inside else contextlib.nullcontext():
-                quality, sections = sc.spectral_quality(C, 4), sc.global_sections(one)
-            items = (*vars(quality).values(), sections.residual, sections.basis)
-            found.append([np.asarray(item).tobytes() for item in items])
-        assert found[0] == found[1]
+                found.append({key: np.asarray(item).tobytes() for key, item in compute().items()})
+        assert [key for key in found[0] if found[0][key] != found[1][key]] == []
+
+
+def small_stalks():
+    F, one = (sc.gallery.bundle(nx.grid_2d_graph(16, 16), 3, x, seed=5) for x in (0.1, 0.0))
+    C = sc.coarsen(F, sc.Partition(np.arange(256) // 16), 3)
+
+    def compute():
+        S = sc.global_sections(one)
+        return vars(sc.spectral_quality(C, 4)) | {"residual": S.residual, "basis": S.basis}
+
+    return compute
+
+
+def large_stalks():
+    """BLAS divides products and decompositions of this size among its threads."""
+    square = [[0, 1], [1, 2], [2, 3], [0, 3]]
+    F = sc.gallery.bundle(square, 250, 0.3, seed=0)
+    C, L = sc.coarsen(F, sc.Partition([0, 1, 2, 2]), 250), sc.laplacian(F)
+    return lambda: {
+        "bundle": sc.gallery.bundle(square, 250, 0.3, seed=0).head_data,
+        "from_laplacian": CellularSheaf.from_laplacian(L, 250).tail_data,
+        "normalize": sc.normalize(F).tail_data,
+        "transported_frames": sc.transported_frames(F),
+        "certificate": sc.certificate(C).beta,
+    }
 
 
 # ---------------------------------------------------------------- numbers of threads

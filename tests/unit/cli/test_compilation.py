@@ -41,6 +41,6 @@ def cheap_job(scalar):
 def test_other_processes_compile_kernels_into_the_cache(tmp_path, monkeypatch, capfd):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr(compilation, "USUAL", (cheap_job,))
-    compilation.compile_kernels(processes=1, progress=True)
+    compilation.compile_kernels(progress=True)
     assert list(tmp_path.rglob("*.nbc"))
     assert "100%" in capfd.readouterr().err

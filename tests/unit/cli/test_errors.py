@@ -72,6 +72,7 @@ MISTAKES = [
     ((*STORED, "--store", "OUT", "--signed"), "--signed cannot be combined with --store"),
     ((*STORED, "--store", "OUT", "--out", "x.npz"), "--out cannot be combined with --store"),
     ((*STORED, "--store", "OUT", "--dim", 2), "--dim cannot be combined with --store"),
+    ((*STORED, "--store", "OUT", "-v"), "--verbose cannot be combined with --store"),
     ((*STORED, "--shards", 2), "--shards requires --store"),
     ((*STORED, "--scheduler", "tcp://127.0.0.1:1"), "--scheduler requires --store"),
     (("coarsen", "OUT", "-k", 2, "-r", 1, "--store", "OTHER"), "there is no store"),

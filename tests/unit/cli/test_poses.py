@@ -82,11 +82,11 @@ def test_report_of_poses_has_map_certificate_and_worst_edges(measured, tmp_path,
     assert "The map" not in report.read_text(encoding="utf-8")
 
 
-def test_other_commands_read_toro_files_and_ignore_landmarks(tmp_path, run):
-    path = tmp_path / "drive.graph"
-    path.write_text(
-        "EDGE2 0 1 1 0 0 1 0 1 1 0 0\nLANDMARK2 0 7 1 2 2 0 2\nLANDMARK2 1 7 3 4 1 0 3\n"
-    )
+@pytest.mark.parametrize("ending", ["", ".gz"])
+def test_other_commands_read_toro_files_and_ignore_landmarks(ending, tmp_path, run):
+    path = tmp_path / f"drive.graph{ending}"
+    text = b"EDGE2 0 1 1 0 0 1 0 1 1 0 0\nLANDMARK2 0 7 1 2 2 0 2\nLANDMARK2 1 7 3 4 1 0 3\n"
+    path.write_bytes(gzip.compress(text) if ending else text)
     assert "n_edges=1, 1 landmark, 2 sightings" in run("info", path).out
     said = run("modes", path, "-k", 1)
     assert "only the rotations between poses are used" in said.err

@@ -1,7 +1,9 @@
 """Stores on the command line."""
 
+import json
 import re
 
+import networkx as nx
 import numpy as np
 import pytest
 
@@ -55,6 +57,8 @@ def test_info_and_verify_describe_and_check_stores(files, tmp_path, run):
     assert "fine    SheafStore(" in run("info", out).out
     assert "1 level: 21 -> 4 vertices" in run("info", levels).out
     assert "21 vertices in 4 clusters" in run("info", stored_partition).out
+    told = json.loads(run("info", stored_partition, "--json").out)
+    assert (told["kind"], told["vertices"], told["clusters"]) == ("PartitionStore", 21, 4)
     for path in (out, levels):
         assert "all 5 that apply hold" in run("verify", path).out
     part = dist.open_coarsening(out).sheaf
@@ -63,6 +67,21 @@ def test_info_and_verify_describe_and_check_stores(files, tmp_path, run):
     held[0] ^= 1
     chunk.write_bytes(held)
     assert "is damaged: its checksum is wrong" in run("verify", out, status=2).err
+    src.rename(tmp_path / "elsewhere")
+    for command in ("info", "verify"):
+        assert re.search(r"src: there is no store", run(command, levels, status=2).err)
+    assert "SheafStore(" in run("info", out).out
+
+
+def test_clusters_of_stores_balance_dimensions_of_stalks(run, tmp_path):
+    dims = np.where(np.arange(400) < 200, 9, 1)
+    F = sc.CellularSheaf.random(nx.grid_2d_graph(20, 20), dims, 1, seed=0)
+    dist.to_store(tmp_path / "src", F)
+    run("coarsen", tmp_path / "src", "--store", tmp_path / "out", "-k", 8, "-r", 1)
+    found = dist.open_coarsening(tmp_path / "out").partition
+    sizes = np.bincount(found.labels, dims)
+    assert sizes.max() <= 1.35 * sizes.mean()
+    assert np.array_equal(found.labels, sc.select(F, 8).labels)
 
 
 @pytest.mark.parametrize("wrong", [0, 1])

@@ -185,6 +185,16 @@ def test_recoarsen_keeps_kernel_ranks_for_any_new_maps(case, seed, kind, compres
     np.testing.assert_array_equal(again.sheaf.tail_data, C.sheaf.tail_data)
 
 
+def test_ranks_that_split_multiplets_of_new_maps_are_kept_with_a_warning():
+    """The rule that chose them is not applied again."""
+    F = sc.CellularSheaf.random(nx.path_graph(4), 2, 4, seed=0)
+    C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), sc.ranks.fixed(1).whole_multiplets())
+    ones = np.tile(np.eye(4, 2), (3, 1, 1)).ravel()
+    with pytest.warns(sc.TiedModesWarning, match="the old ranks were kept: call coarsen again"):
+        D = C.recoarsen(F.with_maps(ones, ones))
+    np.testing.assert_array_equal(C.modes.ranks, D.modes.ranks)
+
+
 def test_a_user_basis_whose_coarse_maps_do_not_overflow_is_kept():
     F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
     C = sc.coarsen(F, P, basis=[np.full((2, 1), 1e10j)] * 2)

@@ -1,5 +1,6 @@
 """Writing sheaves, partitions and coarsenings from memory, and sheaves from pieces, to stores."""
 
+import dataclasses
 import itertools
 import json
 from pathlib import Path
@@ -54,6 +55,12 @@ def test_coarsening_round_trip(kind, url):
     assert (skipped is not None) == (kind == "own basis")
     assert repr(D).split(": ")[1].startswith("own basis" if C.modes is None else "")
     assert dist.open_store(url("moved")).load().equals(C.sheaf)
+
+
+def test_names_of_coarse_vertices_are_stored(memory):
+    C = sc.coarsen(grid_sheaf(3), sc.Partition(np.arange(9) // 3), 3)
+    C = dataclasses.replace(C, sheaf=C.sheaf.with_labels(list("abc")))
+    assert dist.to_store(memory("C"), C).load().sheaf.vertex_labels == ("a", "b", "c")
 
 
 def test_restored_loops_are_stored(memory):

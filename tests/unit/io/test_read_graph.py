@@ -177,6 +177,10 @@ VARIANTS = [
     ("g.mtx", PATTERN + "5 5 3\n3 3\n3 1\n2 1\n", [[0, 1], [0, 2], [2, 2]], [1, 1, 1], 5),
     ("g.mtx", INTEGER + "2 2 2\n2 1 7\n2 2 3\n", [[0, 1], [1, 1]], [7, 3], 2),
     ("g.mtx", INTEGER + "3 3 0\n", [], [], 3),
+    # stored zeros are no edges, as in the adjacency of the same matrix
+    ("g.mtx", INTEGER + "3 3 2\n2 1 7\n3 1 0\n", [[0, 1]], [7], 3),
+    ("g.mtx", GENERAL + "3 3 3\n1 2 7\n2 1 7\n3 1 0\n", [[0, 1]], [7], 3),
+    ("g.mtx", ARRAY + "3 3\n0\n7\n0\n7\n0\n0\n0\n0\n0\n", [[0, 1]], [7], 3),
     ("g.mtx", ARRAY + "0 0\n", [], [], 0),
     ("g.mtx", GENERAL + "2 2 2\n1 2 1.0000000000000002\n2 1 1\n", [[0, 1]], [1], 2),
     # names of GML are labels if they are distinct

@@ -348,6 +348,16 @@ def test_names_cover_neither_each_other_nor_the_numbers_of_clusters():
     assert not overlapping_texts(ax.child_axes[0])
 
 
+def test_names_are_not_formulas_and_have_escapes_for_surrogates(ax, tmp_path):
+    F = sc.CellularSheaf.constant(nx.path_graph(["a$b$", "$\\frac", "\ud800"]))
+    C = sc.coarsen(F, sc.Partition([0, 0, 1]), 1)
+    plot.partition(C, names=F.vertex_labels, ax=ax)
+    draw(ax)
+    names = [text.get_text() for text in ax.child_axes[0].texts if text.get_weight() != "bold"]
+    assert names == ["a$b$", "$\\frac", "\\ud800"]
+    sc.report(C, tmp_path / "names.html")
+
+
 def test_numbers_of_clusters_in_one_place_are_apart(ax):
     """Each is next to a vertex of its own cluster."""
     pos = np.random.default_rng(0).standard_normal((60, 2))

@@ -148,12 +148,16 @@ def test_spatial_poses_are_projected_onto_flat_axes(ax):
     assert (lengths[:, 0] < 0.999 * whole).any()
 
 
-def test_a_single_pose_can_be_drawn(ax):
-    lonely = sc.PoseGraph(
-        np.zeros((0, 2), int), np.zeros((0, 2, 2)), np.zeros((0, 2)), n_vertices=1
-    )
-    plot.poses(sc.synchronize(lonely), ax=ax)
+@pytest.mark.parametrize("dim", [2, 3])
+@pytest.mark.parametrize("n", [0, 1])
+def test_a_single_pose_or_none_can_be_drawn(n, dim, ax, tmp_path):
+    turns = np.zeros((0, dim, dim)), np.tile(np.eye(dim), (n, 1, 1))
+    poses = turns[1], np.zeros((n, dim))
+    G = sc.PoseGraph(np.zeros((0, 2), int), turns[0], np.zeros((0, dim)), poses=poses)
+    plot.poses(sc.synchronize(G) if n else G, ax=ax)
     draw(ax)
+    if n:
+        sc.report(sc.synchronize(G), tmp_path / "pose.html")
 
 
 @pytest.mark.large

@@ -127,6 +127,19 @@ def test_arrows_are_the_projected_vectors(ax, form):
     draw(ax)
 
 
+def test_coordinates_refer_to_frames_of_the_points_as_given():
+    """Moving and scaling points changes frames by rounding, or altogether where axes tie."""
+    points, faces = icosphere(2)
+    moved = points + np.array([2.3, 0, 0])
+    points, faces = np.vstack([points, moved]), np.vstack([faces, faces + 162])
+    x = np.random.default_rng(0).standard_normal((324, 2))
+    implied, passed = (
+        arrows_of(plot.field(points, faces, x, ax=Figure().subplots(), frames=frames))[1]
+        for frames in (None, sc.gallery.tangent_frames(points, faces))
+    )
+    np.testing.assert_array_equal(implied, passed)
+
+
 def test_unit_arrows_have_equal_length(ax):
     points, faces = icosphere(2)
     vectors = rotation_about_z(points) * (1 + points[:, :1]) ** 3

@@ -162,6 +162,24 @@ def test_large_extensions_are_accurate_even_if_weights_differ_by_eight_digits():
     assert np.linalg.norm(x - wanted) <= 1e-6 * np.linalg.norm(wanted)
 
 
+@pytest.mark.parametrize("weight", [None, 1.0])
+def test_not_converged_holds_the_best_extension(weight, monkeypatch):
+    """With the given values, in their scale, and without the vertices added for weights."""
+    monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", 1)
+    monkeypatch.setattr("sheafcoarsen.solve._harmonic_extension.DIRECT_AT_LAST", 0)
+    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.has_many_sections", lambda F: True)
+    F = sc.gallery.bundle(nx.grid_2d_graph(20, 20), 2, noise=0.3, seed=0)
+    values, found = np.array([[1.0, 2.0], [3.0, 4.0]]), []
+    for unit in (1.0, 2.0**60):
+        with pytest.raises(sc.NotConverged, match="the iteration stopped") as error:
+            sc.harmonic_extension(F, [0, 399], unit * values, weight=weight)
+        found.append(error.value.result / unit)
+        assert found[-1].shape == (F.dim_c0,)
+    np.testing.assert_array_equal(*found)
+    if weight is None:
+        np.testing.assert_array_equal(found[0].reshape(400, 2)[[0, 399]], values)
+
+
 def test_free_directions_are_found_if_the_maps_of_one_stalk_differ_by_six_digits():
     """The kernel is spanned by (1, 1) at vertex 0 and 2 at vertex 1; L holds it to 1e-4 only."""
     s = 2.0**-13

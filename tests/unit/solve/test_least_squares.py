@@ -146,14 +146,16 @@ def test_residuals_above_the_tolerance_raise(monkeypatch):
 def test_not_converged_holds_the_best_fit(monkeypatch):
     monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", 1)
     F = SHEAVES["noisy bundle"]
-    messages = []
+    messages, fits = [], []
     for unit in (1.0, 2.0**60):
         with pytest.raises(sc.NotConverged, match="the residual is .* with `tol` = 1e-10") as error:
             sc.least_squares(F, np.full(F.dim_c1, unit), method="jacobi")
-        assert error.value.result.shape == (F.dim_c0,)
-        assert error.value.result.any()
         messages.append(str(error.value))
+        fits.append(error.value.result.x / unit)
+        assert f"residual is {error.value.result.residual:.2g}" in messages[-1]
+        assert error.value.result.x.any()
     assert messages[0] == messages[1]
+    np.testing.assert_array_equal(*fits)
 
 
 @pytest.mark.parametrize("method", METHODS)

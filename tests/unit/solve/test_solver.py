@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from sheafcoarsen import CellularSheaf
+from sheafcoarsen import CellularSheaf, gallery
 from sheafcoarsen.solve import _solver
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual, covering, eps_of
@@ -60,12 +60,13 @@ def test_solutions_with_fixed_vertices_and_a_shift_match_dense_ones(name, method
     mask = np.isin(np.arange(F.n_vertices), [3, 17, 30])
     free = np.repeat(~mask, F.vertex_dims)
     A = L[np.ix_(free, free)] + 0.01 * np.eye(free.sum())
-    b = np.full(len(L), 7.0, L.dtype)  # entries at fixed vertices must be ignored
+    b = np.full(len(L), np.nan, L.dtype)  # entries at fixed vertices must be ignored
     b[free] = np.random.default_rng(2).standard_normal(free.sum())
     for fixed in ([3, 17, 30], mask):
-        x = sc.Solver(F, method=method, shift=0.01 * unit**2, fixed=fixed)(b, tol=TOL) * unit**2
-        assert_solves(x[free], *solution(A, b[free]))
-        assert not x[~free].any()
+        solve = sc.Solver(F, method=method, shift=0.01 * unit**2, fixed=fixed)
+        for x in (solve(b, tol=TOL), solve(b, tol=TOL, x0=b)):
+            assert_solves(x[free] * unit**2, *solution(A, b[free]))
+            assert not x[~free].any()
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -79,7 +80,7 @@ def test_single_precision_solutions_are_accurate_and_without_sections(name, meth
         F = CellularSheaf.random(GRID, 2, 2, kind="orthogonal", seed=3, dtype=dtype)
     else:
         graphs = {"singular maps": nx.balanced_tree(2, 4), "chain": nx.cycle_graph(30)}
-        F = sc.gallery.bundle(graphs.get(name, GRID), 2, seed=3)
+        F = gallery.bundle(graphs.get(name, GRID), 2, seed=3)
         maps = F.tail_data, F.head_data
         if name == "singular maps":
             thin = rng.standard_normal((2, 2, F.n_edges, 2, 1))
@@ -98,9 +99,10 @@ def test_single_precision_solutions_are_accurate_and_without_sections(name, meth
     allowed = 30 * eps_of(np.float32) * condition
     assert np.linalg.norm(x - wanted) <= allowed * np.linalg.norm(wanted)
     data = rng.standard_normal(F.dim_c1).astype(np.float32)
-    fit = sc.least_squares(F, data, method=method, tol=1e-6).x
+    fit = sc.least_squares(F, data, method=method, tol=1e-6)
+    assert fit.edge_residuals.dtype == np.float32
     wanted = V.conj().T @ ((U[:, :rank].conj().T @ data) / sigma)
-    assert np.linalg.norm(fit - wanted) <= allowed * np.linalg.norm(wanted)
+    assert np.linalg.norm(fit.x - wanted) <= allowed * np.linalg.norm(wanted)
 
 
 @pytest.mark.parametrize("seed", [307, 515])
@@ -183,7 +185,7 @@ def test_initial_guesses_may_be_larger_than_b_but_complex_only_if_b_is():
 
 
 def test_update_solves_with_new_maps_on_the_same_levels():
-    F, G = SHEAVES["noisy bundle"], sc.gallery.bundle(GRID, 2, noise=0.2, seed=9)
+    F, G = SHEAVES["noisy bundle"], gallery.bundle(GRID, 2, noise=0.2, seed=9)
     b = np.random.default_rng(6).standard_normal(F.dim_c0)
     L, unit = unit_laplacian(G)
     for method in METHODS:
@@ -197,7 +199,7 @@ def test_update_solves_with_new_maps_on_the_same_levels():
 
 
 def test_update_converges_as_fast_as_a_new_multigrid():
-    F, G = (sc.gallery.bundle(nx.grid_2d_graph(40, 40), 2, noise=0.1, seed=s) for s in (1, 2))
+    F, G = (gallery.bundle(nx.grid_2d_graph(40, 40), 2, noise=0.1, seed=s) for s in (1, 2))
     b = np.random.default_rng(6).standard_normal(F.dim_c0)
     solve, fresh = sc.Solver(F, method="multigrid"), sc.Solver(G, method="multigrid")
     solve.update(G)
@@ -209,7 +211,7 @@ def test_update_converges_as_fast_as_a_new_multigrid():
 @pytest.mark.large
 def test_update_may_need_other_loops_on_coarse_levels():
     """A bundle without holonomy needs none, and one with noise needs them."""
-    F, G = (sc.gallery.bundle(nx.grid_2d_graph(60, 60), 2, noise=x, seed=0) for x in (0.0, 0.3))
+    F, G = (gallery.bundle(nx.grid_2d_graph(60, 60), 2, noise=x, seed=0) for x in (0.0, 0.3))
     solve, b = sc.Solver(F, method="multigrid"), np.ones(F.dim_c0)
     solve.update(G)
     assert np.linalg.norm(sc.laplacian(G) @ solve(b) - b) <= 1e-8 * np.linalg.norm(b)
@@ -383,6 +385,21 @@ def test_residuals_at_rounding_level_count_as_converged(method):
     assert 1e-12 < solve.residual < 1e-6
     wanted = np.linalg.solve(unit**2 * L + 1e-9 * np.eye(len(L)), b)
     assert np.linalg.norm(x - wanted) <= 1e-6 * np.linalg.norm(wanted)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("angle", [1e-6, None])
+def test_residuals_as_large_as_the_right_hand_side_do_not_count_as_converged(angle, method):
+    """Not even where rounding permits no smaller ones: L + shift I is singular up to rounding."""
+    F = CellularSheaf.constant(nx.path_graph(50)) if angle is None else gallery.cycle(100, angle)
+    shifts = (0.0,) if angle else (1e-17, 1e-15, 1e-12)
+    for shift in shifts:
+        solve = sc.Solver(F, shift=shift, method=method)
+        if shift == 1e-12:  # the solution is ones / shift
+            assert np.abs(shift * solve(np.ones(50)) - 1).max() < 0.01
+            continue
+        with pytest.raises(sc.NotConverged, match="0 of 1 right-hand sides reached"):
+            solve(np.ones(F.dim_c0))
 
 
 @pytest.mark.parametrize("maps", [np.float32, np.complex64, np.float64])

@@ -63,7 +63,8 @@ def test_arrays_are_read_only_copies(dim):
 
 def test_rotations_in_single_precision_are_replaced_by_the_nearest_ones():
     R = random_rotations(3, 3, np.random.default_rng(0)).astype(np.float32)
-    G = sc.PoseGraph([[0, 1], [1, 2], [0, 2]], R, np.eye(3))
+    G, H = (sc.PoseGraph([[0, 1], [1, 2], [0, 2]], A, np.eye(3)) for A in (R, R.astype(">f4")))
+    np.testing.assert_array_equal(G.rotations, H.rotations)
     assert_residual(G.rotations @ G.rotations.swapaxes(1, 2) - np.eye(3), G.rotations, n=3)
     assert_residual(G.rotations - R, R, n=3, eps=np.finfo(np.float32).eps)
     assert dataclasses.replace(G, tau=2.0).tau.tolist() == [2.0] * 3
@@ -117,6 +118,9 @@ def test_read_connection_recovers_transports_and_weights(dtype):
     assert_residual(connection.transports - U, U, n=3, eps=eps)
     assert_residual(connection.weights / weights - 1, n=3, eps=np.finfo(np.float32).eps)
     assert connection.component.tolist() == [0, 0, 0]
+    if eps < 1e-10:  # weights that differ by 330 digits
+        extreme = sc.CellularSheaf.connection([[0, 1], [1, 2]], [U[0], U[1]], [1e200, 1e-130])
+        assert read_connection(extreme).component.tolist() == [0, 0, 0]
     signs = sc.CellularSheaf.signed([[0, 1], [2, 3]], sign=[1, -1])
     assert read_connection(signs).proper.tolist() == [True, True, False, False]  # by component
 

@@ -110,6 +110,25 @@ def test_a_start_in_single_precision_gives_rotations_in_double_precision(dim):
     assert_residual(S.rotations @ S.rotations.swapaxes(1, 2) - np.eye(dim), S.rotations, n=dim)
 
 
+def test_a_start_of_exact_rotations_places_parts_that_only_landmarks_join(dim):
+    G, (R, t) = pose_graph(dim, [[0, 1], [2, 3]])
+    marks = np.random.default_rng(1).standard_normal((dim, dim))
+    G = sighted(G, (R, t), marks, [[i, k] for i in (0, 2) for k in range(dim)])
+    S = sc.synchronize(G, start=R)
+    assert S.n_components == 1
+    assert_residual(S.rotations - R, R, n=dim)
+    assert_residual(np.sqrt(S.cost), np.sqrt(G.tau), t, n=dim)
+
+
+def test_the_rotations_of_a_start_do_not_depend_on_its_scale(dim):
+    """Determinants of small frames vanish, but not their signs."""
+    G, (R, _) = pose_graph(dim, ring_with_chords(12, 8), noise=0.1)
+    mirrored = R.swapaxes(1, 2).reshape(-1, dim) * np.append(np.ones(dim - 1), -1)
+    for scale in (1.0, 1e-180):
+        found = sc.synchronize(G, start=scale * mirrored).rotations
+        assert_residual(found - R[0].T @ R, R, n=dim)
+
+
 @pytest.mark.parametrize("refine", [False, True])
 def test_an_edge_of_weight_zero_may_join_a_reflected_frame(refine):
     transports = [np.eye(2), np.diag([1.0, -1.0]), np.eye(2)]
