@@ -186,14 +186,6 @@ def eigenmodes(
     masses = None if weights is None else np.repeat(weights, sheaf.vertex_dims)
     single = linalg.eps_of(sheaf.dtype) > linalg.eps_of(np.float64)
     pencil = Pencil(work, masses, single, progress)
-    if weights is not None:  # the logarithm of the largest eigenvalue
-        exponent = math.log10(max(pencil.norm, 1e-300)) + 2 * math.log10(unit)
-        exponent -= math.log10(weights.min()) + math.log10(weight_unit)
-        if exponent > math.log10(np.finfo(np.float64).max):
-            raise ValueError(
-                f"`mass` is as small as {weights.min() * weight_unit:g}, so eigenvalues may reach "
-                f"1e{exponent:.0f}, which overflows float64: use masses in a smaller unit"
-            )
     full = problem = EigenProblem(pencil, k, tol, seed=rng)
     line = None
     if method != "dense" and not (method == "auto" and full.prefers_dense()):

@@ -198,7 +198,7 @@ F.with_maps(tail_maps=F.tail_data, head_maps=np.ones((3, 2, 2)))
 COLUMNS.with_columns(maps=np.ones((2, 1, 1)))
 F.with_labels(vertex_labels=["a", "b", ("c", 1), 4])
 F.tail_map(e=0) | F.head_map(e=0)
-    e=None | e=0.0 -> TypeError: the index of an edge must be an integer, got {e!r}
+    e=None | e=0.0 -> TypeError: `e` must be an integer, the index of an edge, got {e!r}
 Partition(labels=[0, 1, 0])
 Partition.from_clusters(clusters=[[0, 2], [1]])
     clusters=[[0, [1]], [2]] -> `clusters[0]` must be a rectangular array of integers
