@@ -2,8 +2,8 @@
 
 Decompositions round differently with the number of threads of BLAS, and for many small matrices
 threads only wait for each other. So code that calls LAPACK limits BLAS, and the bits of results do
-not depend on the thread or the number of callers. Only the rounding of frames to rotations, fits of
-maps and layouts of pictures do not limit it, because their matrices are small.
+not depend on the thread or the number of callers. Exceptions are small matrices, as in
+synchronization, and layouts of pictures.
 
 There are two difficulties. The thread count of most libraries is global to the process, so callers
 from several threads must store its old value together. And threadpoolctl (3.7 and later) can set it

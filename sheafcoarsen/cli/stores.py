@@ -27,9 +27,11 @@ def coarsen_store(args: argparse.Namespace) -> int:
     if not isinstance(source, dist.SheafStore):
         raise ValueError(f"{args.input} holds a partition, not a sheaf")
     edges, dims, _ = source.topology()
-    # edge stalks of dimension 0: only the graph and the vertex stalks determine the clusters
-    graph = sc.CellularSheaf.from_flat(edges, [], [], dims, np.zeros(len(edges), np.int64))
     method: Method = args.method or "auto"
+    if method == "spectral":  # the modes of the graph, since maps may exceed the memory
+        graph = sc.CellularSheaf.constant(edges, n_vertices=len(dims))
+    else:  # edge stalks of dimension 0: only the graph and the vertex stalks determine the clusters
+        graph = sc.CellularSheaf.from_flat(edges, [], [], dims, np.zeros(len(edges), np.int64))
     P = sc.select(graph, args.clusters, method, seed=args.seed or 0)
     operator = local_operator_of(args.local_operator or "internal")
     if not args.json:

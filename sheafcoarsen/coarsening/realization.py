@@ -53,8 +53,8 @@ def realize(
     like : CellularSheaf, optional
         An earlier result, whose index arrays are shared if they are equal.
     noise : tuple of ndarray of shape (K,) and float, optional
-        Coarse rows are set to zero if no entry exceeds the `kernels.Noise` with these fields, times
-        the norm of the fine row. By default none are.
+        Fields of `kernels.Noise`: coarse rows without an entry above this level, times the norm of
+        the fine row, are set to zero. By default none are.
     """
     sheaf, clusters, ranks = R.sheaf, R.clusters, R.ranks
     first, second = clusters.pairs.T

@@ -26,7 +26,8 @@ class Elimination(ReadOnly):
     The Laplacian of ``sheaf`` is the generalized Schur complement of the fine Laplacian L: systems
     with L reduce to systems with it, and its global sections are the restrictions of those of the
     fine sheaf, one to one unless a section vanishes on all kept vertices (``is_determined``). Maps
-    at an end of an edge that are below 4 eps times those at its other end count as zero.
+    at an end of an edge count as zero if they are below 4 n eps times those at its other end, for
+    n rows stacked at the vertex.
     Eigenvalues differ, because the eliminated vertices have no mass.
 
     Attributes

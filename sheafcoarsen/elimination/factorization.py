@@ -96,7 +96,7 @@ def _workspaces(
     """Allocate workspaces for vertices with at most 2 and with at most ``most`` neighbours."""
     dtype, largest = np.result_type(F.dtype, np.float64), int(F.vertex_dims.max(initial=0))
     width = max(2 * largest, 1)
-    height = 2 * width + max(int(F.edge_dims.max(initial=0)), width) + 16
+    height = 2 * width + max(int(F.edge_dims.max(initial=0)), kernels.SPARE * width) + 16
     lines = max(3 * largest, 1)
     workspace = kernels.EliminationWorkspace(
         kernels.Rows(np.empty(height * width, dtype), np.empty(height)),

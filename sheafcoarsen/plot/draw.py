@@ -251,10 +251,10 @@ def write(
 
     Every word has a list of vertices and places round them. It takes the best place of the first
     item with one where it covers almost nothing, or else the place where it covers least of
-    vertices, lines, earlier texts and the outside. To be nearly as near to another vertex, of those
-    ``marked``, counts as an area of 40 square points, and to touch one as 80 more. Lines, which
-    avoid vertices and texts, join words that are nearly as near to another vertex, and distant
-    ones, to their vertices, if there is more than one item.
+    vertices, lines, earlier texts and the outside. A place nearly as near to another vertex, of
+    those ``marked``, costs 40 square points, one that touches it 80 more. A leader, which avoids
+    vertices and texts, joins a word to its vertex if it is distant or nearly as near to another
+    one, and if there is more than one item.
     """
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.collections import PathCollection

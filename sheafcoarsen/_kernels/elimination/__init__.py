@@ -12,6 +12,7 @@
 """
 
 from sheafcoarsen._kernels.elimination.gather import (
+    SPARE,
     EliminationWorkspace,
     Maps,
     fill_pool,
@@ -36,6 +37,7 @@ __all__ = [
     "KEPT",
     "LOOPS",
     "RING",
+    "SPARE",
     "ZERO_FACTOR",
     "Anchors",
     "EliminationWorkspace",

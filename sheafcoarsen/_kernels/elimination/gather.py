@@ -33,7 +33,7 @@ FREE_ID: first free id, or -1.
 """
 
 SPARE = 4
-"""Rows for each column in the block of an edge to which rows are appended."""
+"""Maximum number of rows for each column of an edge to which rows are appended."""
 
 
 class Maps(NamedTuple):
@@ -211,13 +211,13 @@ def add_edge(links, maps, u, w, rows, height):
 def append_rows(edges, maps, e, workspace, height):
     """Append the first rows of ``workspace.stack`` to an edge; its tail's columns come first.
 
-    If its block is full, the bundle becomes one edge, whose rows are compressed.
+    If it has too many rows, or its block is full, the bundle becomes one edge of compressed rows.
     """
     rows, bundle = workspace.stack, workspace.bundle
     width = width_of(edges, maps.dims, e)
     before = np.int64(edges[e, HEIGHT])
     at, total = maps.positions[e], before + height
-    if total * (width + 1) <= maps.capacities[e]:
+    if total <= SPARE * width and total * (width + 1) <= maps.capacities[e]:
         for k in range(before - 1, -1, -1):  # noise is stored after the rows
             maps.pool[at + total * width + k] = maps.pool[at + before * width + k]
         for i in range(height * width):

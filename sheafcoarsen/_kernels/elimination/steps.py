@@ -28,7 +28,7 @@ def fits(links, maps, record, d, around):
         total += du
         for k in range(i + 1):  # k = i: loops, counted as an edge, which needs more entries
             width = du + dims[around[k]]
-            entries += (2 * max(d, width) + SPARE * width + 2) * (width + 2)
+            entries += 2 * (max(d, width) + SPARE * width + 1) * (width + 2)
     return (
         maps.counters[IDS_USED] + degree * (degree + 3) // 2 + 1 <= maps.positions.size
         and maps.counters[USED] + entries <= maps.pool.size

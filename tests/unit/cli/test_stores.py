@@ -84,6 +84,15 @@ def test_clusters_of_stores_balance_dimensions_of_stalks(run, tmp_path):
     assert np.array_equal(found.labels, sc.select(F, 8).labels)
 
 
+def test_spectral_clusters_of_stores_are_communities_of_the_graph(run, tmp_path):
+    G = nx.planted_partition_graph(4, 30, 0.5, 0.01, seed=1)
+    dist.to_store(tmp_path / "src", sc.CellularSheaf.random(G, 2, 1, seed=0))
+    options = ("-k", 4, "-r", 1, "--method", "spectral")
+    run("coarsen", tmp_path / "src", "--store", tmp_path / "out", *options)
+    found = dist.open_coarsening(tmp_path / "out").partition
+    assert len({*zip(np.arange(120) // 30, found.labels, strict=True)}) == found.n_clusters == 4
+
+
 @pytest.mark.parametrize("wrong", [0, 1])
 def test_verify_checks_every_stored_level(wrong, files, tmp_path, run):
     F, _, src, _ = files

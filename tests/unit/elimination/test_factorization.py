@@ -314,6 +314,17 @@ def test_parallel_edges_and_loops_next_to_hubs_keep_the_schur_complement(seed):
     assert_is_schur(F, K)
 
 
+def test_rows_of_edges_between_hubs_do_not_exceed_the_workspace():
+    """Blocks of edges with large stalks are reused for many rows of edges with small ones."""
+    many, few = nx.complete_bipartite_graph(10, 3), nx.complete_bipartite_graph(5, 4)
+    wide = CellularSheaf.constant(many, 9)
+    assert_is_schur(wide, sc.eliminate(wide, keep=[10, 11, 12], max_neighbors=3))
+    narrow = CellularSheaf.constant(nx.complete_bipartite_graph(120, 4), 1)
+    mixed, _, _ = sc.disjoint_union([CellularSheaf.constant(few, 3), narrow])
+    keep = [5, 6, 7, 8, *range(129, 133)]
+    assert_is_schur(mixed, sc.eliminate(mixed, keep=keep, max_neighbors=4))
+
+
 reduce_rows = from_python(row_qr.reduce_rows)
 reflect = from_python(row_qr.reflect)
 
