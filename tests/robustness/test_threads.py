@@ -94,7 +94,9 @@ class TestSingleThreadedBlas:
         assert found == [alone] * 8
         assert job() == alone
 
-    @pytest.mark.parametrize("name", ["small stalks", "large stalks"])
+    @pytest.mark.parametrize(
+        "name", ["small stalks", pytest.param("large stalks", marks=pytest.mark.large)]
+    )
     def test_dense_decompositions_do_not_depend_on_the_number_of_threads(self, name):
         """Dense code limits BLAS itself, so other callers make no difference."""
         compute, found = {"small stalks": small_stalks, "large stalks": large_stalks}[name](), []
