@@ -27,8 +27,7 @@ class Elimination(ReadOnly):
     with L reduce to systems with it, and its global sections are the restrictions of those of the
     fine sheaf, one to one unless a section vanishes on all kept vertices (``is_determined``). Maps
     at an end of an edge count as zero if they are below 4 n eps times those at its other end, for
-    n rows stacked at the vertex.
-    Eigenvalues differ, because the eliminated vertices have no mass.
+    n rows stacked at the vertex. Eigenvalues differ, because the eliminated vertices have no mass.
 
     Attributes
     ----------

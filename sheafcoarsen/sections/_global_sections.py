@@ -48,9 +48,8 @@ class GlobalSections(ReadOnly):
     largest_zero, smallest_nonzero : float
         Singular values of the equilibrated coboundary: the largest on all levels that counts as
         zero (0 if there is none), and the smallest on the last one that does not (inf if there is
-        none).
-        They are 0 and inf for forests, and if no vector of a small singular value remains in any
-        cluster: then no singular values of the last level are computed.
+        none). They are 0 and inf for forests, and if no vector of a small singular value remains in
+        any cluster: then no singular values of the last level are computed.
     residual : float
         norm(delta S) / norm(delta) in Frobenius norms, for the basis S.
     levels : tuple of int

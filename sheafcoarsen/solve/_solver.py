@@ -294,10 +294,11 @@ class Solver:
         self.residual = float(residuals.max(initial=0.0))
         missed = np.flatnonzero(~(residuals <= tol + np.minimum(attainable, 0.1)))
         if missed.size:
+            near = "L + shift I is singular up to rounding; " if np.any(attainable > 0.1) else ""
             raise NotConverged(
                 f"{len(sizes) - missed.size} of {len(sizes)} right-hand sides reached `tol` = "
                 f"{tol:g} in {found.steps} iterations of method {self.method!r}; the largest "
-                f"residual is {self.residual:.2g}: use a larger `tol` or another `method`",
+                f"residual is {self.residual:.2g}: {near}use a larger `tol` or another `method`",
                 out,
             )
         return out

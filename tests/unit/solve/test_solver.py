@@ -393,7 +393,7 @@ def test_residuals_as_large_as_the_right_hand_side_do_not_count_as_converged(ang
     """Not even where rounding permits no smaller ones: L + shift I is singular up to rounding."""
     F = CellularSheaf.constant(nx.path_graph(50)) if angle is None else gallery.cycle(100, angle)
     for shift in (0.0,) if angle else (1e-17, 1e-15):
-        with pytest.raises(sc.NotConverged, match="0 of 1 right-hand sides reached"):
+        with pytest.raises(sc.NotConverged, match=r"0 of 1 .* is singular up to rounding"):
             sc.Solver(F, shift=shift, method=method)(np.ones(F.dim_c0))
     if angle is None:  # the solution is ones / shift
         x = sc.Solver(F, shift=1e-12, method=method)(np.ones(50))
