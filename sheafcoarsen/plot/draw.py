@@ -281,7 +281,7 @@ def write(
             shift = ring[:, :2] + ring[:, 2:] * [half[0], 0]
             own = np.hstack([at[v] + shift - half, at[v] + shift + half])
             gap = np.linalg.norm((np.abs(shift) - half).clip(0), axis=1)
-            way = at[v] + shift[:, None] * np.linspace(0.1, 0.9, 9)[:, None]
+            way = at[v] + shift[:, None] * np.linspace(0.04, 0.96, 25)[:, None]
             way = np.concatenate([way - 0.5, way + 0.5], axis=2)  # a line of small boxes
             wide = own + np.array([-3, 0, 3, 0])  # half a character between texts on one line
             cost = 3 * _shared(wide, taken) + _shared(own, dots)
@@ -292,10 +292,10 @@ def write(
             gaps = np.maximum(own[:, None, :2] - other, other - own[:, None, 2:]).clip(0)
             nearest = np.linalg.norm(gaps, axis=2).min(axis=1, initial=np.inf)
             cost += 40 * (nearest < np.minimum(1.5 * gap, rim + 8))
-            cost += 80 * (nearest < np.minimum(gap - 4, rim + 2))
+            cost += 80 * ((nearest < rim + 2) & (nearest < gap + 2))
             joined = (gap > rim + 1) & ((gap > 14) | (nearest < 1.5 * gap))
-            crossed = np.vstack([taken, np.hstack([other - 3, other + 3])])
-            cost += joined * 20 * _shared(way.reshape(-1, 4), crossed).reshape(-1, 9).sum(axis=1)
+            crossed = np.vstack([taken, np.hstack([other - rim, other + rim])])
+            cost += joined * 20 * _shared(way.reshape(-1, 4), crossed).reshape(-1, 25).sum(axis=1)
             i = int(cost.round().argmin())
             if cost[i] + 4 * order < least:
                 least, box = cost[i] + 4 * order, own[i]

@@ -199,6 +199,38 @@ def test_names_nearer_to_another_vertex_have_a_line():
     assert nearer > 5
 
 
+def test_names_in_a_dense_graph_touch_no_other_vertex_and_their_lines_do_not_cross():
+    F = sc.CellularSheaf.constant(nx.les_miserables_graph())
+    C = sc.coarsen(F, sc.select(F, 8, method="spectral", seed=6), 1)
+    few = ["Javert", "Valjean", "Marius", "Gavroche", "Cosette"]
+    for names, size, crowded in ((F.vertex_labels, (22, 11), 2), (few, (12, 6), 0)):
+        ax = Figure(figsize=size).subplots()
+        plot.partition(C, names=names, ax=ax)
+        draw(ax)
+        panel = ax.child_axes[0]
+        words = [text for text in panel.texts if text.get_weight() != "bold"]
+        at = np.array([panel.transData.transform(text.xy) for text in words])
+        nearer, lines = [], []
+        for v, text in enumerate(words):
+            low, high = Text.get_window_extent(text).extents.reshape(2, 2)
+            gaps = np.linalg.norm(np.maximum(low - at, at - high).clip(0), axis=1)
+            if text.arrow_patch is not None:
+                lines.append((at[v], at[v].clip(low, high)))
+            elif gaps.min() < gaps[v]:
+                nearer.append(text.get_text())
+        assert len(nearer) <= crowded
+        assert not [(p, q) for p, q in itertools.combinations(lines, 2) if crossing(*p, *q)]
+
+
+def crossing(a, b, c, d):
+    """Return whether the line from a to b crosses that from c to d."""
+
+    def side(p, q, r):
+        return np.sign(np.cross([*(q - p), 0], [*(r - p), 0])[2])
+
+    return side(a, b, c) != side(a, b, d) and side(c, d, a) != side(c, d, b)
+
+
 @pytest.mark.parametrize(("gap", "line"), [(1, False), (4, True)])
 def test_names_on_one_line_are_half_a_character_apart(gap, line):
     """Names of two vertices stand between them, unless "8" and "13" would read 813."""
