@@ -218,7 +218,7 @@ def _synchronize(args: argparse.Namespace) -> int:
         lines.append(f"left    {S._n_left_out:,} of {S.n_edges:,} measurements out{unsaved}")
         if S.landmarks is not None:
             lines.append("        sightings of landmarks are never left out")
-    fit = ": standard deviations of a second, robust fit"
+    fit = " by suspicion, the residual in a second, robust fit; sd: standard deviations"
     lines.append(f"worst edges{fit if S.weights is None and S.landmarks is None else ''}")
     rows = worst_edges(S)
     widths = [max(len(str(cell)) for cell in column) for column in zip(*rows, strict=True)]

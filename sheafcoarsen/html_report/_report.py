@@ -412,9 +412,9 @@ def _about_poses(
     worst = [_wide(tables.table(rows, head=head))]
     if S.weights is None and S.landmarks is None:
         remark = (
-            "The standard deviations are those of a second fit that leaves large residuals to few "
-            'edges; they rank the edges, and robust="tls" tests them. Angles and distances are '
-            "those of this map."
+            "The suspicion is the residual in a second fit that leaves large residuals to few "
+            'edges, in standard deviations (sd); it ranks the edges, and robust="tls" tests them. '
+            "Residuals, angles and distances are those of this map."
         )
         worst.insert(0, note(remark))
     sections += [("Result", [_shown(S)]), ("Worst edges", worst)]

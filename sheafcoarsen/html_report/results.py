@@ -75,7 +75,9 @@ def worst_edges(S: Synchronization) -> list[tuple]:
     found = S._residuals(10)
     found["angle"] = np.degrees(found["angle"])
     del found["cost"]
-    heads = {"suspicion": "standard deviations", "angle": "angle (degrees)"}
+    if S.weights is not None or S.landmarks is not None:
+        del found["suspicion"]  # these are the residuals
+    heads = {"suspicion": "suspicion (sd)", "residual": "residual (sd)", "angle": "angle (degrees)"}
     rows: list[tuple] = [tuple(heads.get(name, name) for name in found)]
     for e, *row in zip(*found.values(), strict=True):
         numbers = ("-" if np.isnan(x) else f"{x:.3g}" for x in row[2:])

@@ -211,6 +211,7 @@ class Synchronization(ReadOnly):
         # arrays of edges, and of sightings
         columns: dict[str, tuple] = {
             "suspicion": (self.suspicion, np.sqrt(costs)),
+            "residual": (np.sqrt(self.edge_costs), np.sqrt(costs)),
             "angle": (self.angles, np.full_like(costs, np.nan)),
             "cost": (self.edge_costs, costs),
             "distance": (self.distances, np.sqrt(costs / connection.tau[m:])),
@@ -230,8 +231,8 @@ class Synchronization(ReadOnly):
         pandas.DataFrame
             A row for each edge or sighting of a landmark, by its index as an edge of
             ``G.joint_sheaf()`` (sightings from m on), in the order of descending suspicion: the
-            vertices it leads from and to, suspicion, angle (nan for sightings), cost, and distance
-            and weight if known.
+            vertices it leads from and to, suspicion, residual at these poses (both in standard
+            deviations), angle (nan for sightings), cost, and distance and weight if known.
 
         Raises
         ------

@@ -36,8 +36,10 @@ def test_synchronize_writes_the_poses_of_the_library(measured, tmp_path, run, ro
     assert (f"left    1 of 35 measurements out, also of {out}" in said) == robust
     row = next(line for line in said.splitlines() if line.split()[:1] == ["30"])
     i, j = G.edges[30] + 100
-    numbers = [f"{value:.3g}" for value in (S.suspicion[30], np.degrees(S.angles[30]))]
-    assert row.split()[:5] == ["30", str(i), str(j), *numbers]
+    values = [S.suspicion[30], np.sqrt(S.edge_costs[30]), np.degrees(S.angles[30])][robust:]
+    numbers = [f"{value:.3g}" for value in values]
+    assert row.split()[: 3 + len(numbers)] == ["30", str(i), str(j), *numbers]
+    assert ("suspicion (sd)" in said) == (not robust)
     assert row.split()[-1] == ("0" if robust else f"{S.distances[30]:.3g}")
     assert f"saved   {out}" in said
     with (gzip.open if ending.endswith("gz") else open)(out, "rt") as stream:
@@ -48,7 +50,7 @@ def test_synchronize_writes_the_poses_of_the_library(measured, tmp_path, run, ro
     kept = np.delete(G.edges, 30, axis=0) if robust else G.edges
     assert again.edges.tolist() == kept.tolist()
     quiet = run("synchronize", path, "-q", *option)
-    assert ("of a second, robust fit" in said) == (not robust)
+    assert ("in a second, robust fit" in said) == (not robust)
     line = (
         "sheafcoarsen: the map is NOT certified: perhaps a local minimum, or measurements "
         "contradict each other: try --robust\n"
