@@ -112,12 +112,17 @@ class SpectralQuality(ReadOnly):
         shown = {f.name.replace("_", " "): getattr(self, f.name) for f in fields(self)[:7]}
         names = {"fine": "fine, positive", "coarse": "coarse, of R* L R"}
         names["angles"] = "angles of the spans, ascending"
-        large = ", from 1 on it says little" if self.restricted_similarity >= 1 else ""
-        names["restricted similarity"] = f"restricted similarity (0 is exact{large})"
+        names["restricted similarity"] = f"restricted similarity ({self._scale})"
         shown = {names.get(name, name): value for name, value in shown.items()}
         if self.kernel_coarse < self.kernel_fine:
             shown["zeros lost, so pairs are shifted"] = self.kernel_fine - self.kernel_coarse
         return "SpectralQuality\n" + tables.number_lines(shown)
+
+    @property
+    def _scale(self) -> str:
+        """How to read the restricted similarity."""
+        large = self.restricted_similarity >= 1
+        return "0 is exact, from 1 on it says little" if large else "0 is exact"
 
     def _repr_html_(self) -> str:
         columns = (self.fine, self.coarse, self.relative_errors)
@@ -131,7 +136,7 @@ class SpectralQuality(ReadOnly):
         rest = [
             ("zero eigenvalues, fine", self.kernel_fine),
             ("zero eigenvalues, coarse", self.kernel_coarse),
-            ("restricted similarity", f"{self.restricted_similarity:.4g} (0 is exact)"),
+            ("restricted similarity", f"{self.restricted_similarity:.4g} ({self._scale})"),
             # ascending, and not those of single eigenvectors: no column of the table above
             ("principal angles between the spans", f"{tables.span(self.angles)} rad"),
         ]
