@@ -269,17 +269,16 @@ def warn_if_tied(
     name of ``tied`` in the message. ``where`` is a prefix of the message, which does not count
     clusters, so that Python shows it once per line of code for similar sheaves.
     """
-    lost, where_zero = "which does no harm if any of these spaces serves", ""
+    lost = "which does no harm if any of these spaces serves"
     if (b := checks.first_true(tied & zero)) is not None:
-        lost = "and global sections may be lost, because the eigenvalue is 0"
-        where_zero = f"; they are 0 in cluster {b}"
+        lost = f"and global sections may be lost, because the eigenvalue is 0 in cluster {b}"
     if (a := checks.first_true(tied)) is not None:
         warned.warn(
             f"{where}the cut splits a multiple eigenvalue in the clusters where {name} is True, "
-            f"first in cluster {a} (eigenvalues on both sides are equal up to sqrt(eps) times the "
-            f"norm of the local operator, which is large around hubs, or for oversampled modes, "
-            f"times their own value{where_zero}). The coarse space is not unique there, {lost}: "
-            f"{advice}",
+            f"first in cluster {a}. The coarse space is not unique there, {lost}: {advice}. "
+            f"Eigenvalues count as equal if they differ by at most sqrt(eps) times the norm of the "
+            f"local operator, which is large around hubs, or for oversampled modes, times their "
+            f"own value",
             TiedModesWarning,
         )
 
