@@ -255,7 +255,8 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     (``thm:Galerkin_realization``, which answers ``eq:coarse_sheaf_realization_problem``). A coarse
     edge between two clusters stacks the fine edges between them
     (``eq:coarse_crossing_edge_stalk``), and a loop at each coarse vertex carries the energy H_a =
-    R_a* L_a R_a of the retained modes inside their cluster (``thm:galerkin_energy_decomposition``).
+    R_a* L_a R_a of the retained modes inside their cluster (``thm:galerkin_energy_decomposition``);
+    where H_a = 0, up to rounding, there is none.
 
     Parameters
     ----------

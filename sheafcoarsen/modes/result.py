@@ -269,13 +269,13 @@ def warn_if_tied(
     name of ``tied`` in the message. ``where`` is a prefix of the message, which does not count
     clusters, so that Python shows it once per line of code for similar sheaves.
     """
-    lost = "which does no harm if any of these spaces serves"
+    lost = "which does no harm if any of these spaces serves; otherwise "
     if (b := checks.first_true(tied & zero)) is not None:
-        lost = f"and global sections may be lost, because the eigenvalue is 0 in cluster {b}"
+        lost = f"and global sections may be lost, because the eigenvalue is 0 in cluster {b}: "
     if (a := checks.first_true(tied)) is not None:
         warned.warn(
             f"{where}the cut splits a multiple eigenvalue in the clusters where {name} is True, "
-            f"first in cluster {a}. The coarse space is not unique there, {lost}: {advice}. "
+            f"first in cluster {a}. The coarse space is not unique there, {lost}{advice}. "
             f"Eigenvalues count as equal if they differ by at most sqrt(eps) times the norm of the "
             f"local operator, which is large around hubs, or for oversampled modes, times their "
             f"own value",

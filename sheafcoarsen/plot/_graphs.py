@@ -239,11 +239,12 @@ def elimination(
     before, after = (np.sort(e, axis=1) @ [F.n_vertices, 1] for e in (F.edges, K.kept[remaining]))
     new = ~np.isin(after, before)
     style: dict = {"linewidths": float(np.clip(800 / max(len(remaining), 1), 0.5, 1.0))}
-    label, old = "edges between former neighbours", remaining[~new]
-    notes = _draw_edges(right, label, remaining_places, old, colors="0.6", **style)
-    style |= {"colors": "0.1", "linestyles": (0, (4, 2))}
-    label = "edges through eliminated vertices"
-    notes += _draw_edges(right, label, remaining_places, remaining[new], **style)
+    # those in one line cover each other's gaps: the colour tells them from former edges
+    dashed: dict = style | {"colors": draw.MIDDLE, "linestyles": (0, (4, 2))}
+    label, old = "edges through eliminated vertices", remaining[~new]
+    notes = _draw_edges(right, label, remaining_places, remaining[new], **dashed)
+    label = "edges between former neighbours"
+    notes += _draw_edges(right, label, remaining_places, old, colors="0.1", **style)
     handles = [*right.collections, *mark_kept(right)]
     words = [
         tables.counted(G.n_vertices, "vertex", "vertices"),

@@ -211,7 +211,7 @@ class Synchronization(ReadOnly):
         # arrays of edges, and of sightings
         columns: dict[str, tuple] = {
             "suspicion": (self.suspicion, np.sqrt(costs)),
-            "residual": (np.sqrt(self.edge_costs), np.sqrt(costs)),
+            "residual": (np.sqrt(squared_residuals(connection, self._poses)), np.sqrt(costs)),
             "angle": (self.angles, np.full_like(costs, np.nan)),
             "cost": (self.edge_costs, costs),
             "distance": (self.distances, np.sqrt(costs / connection.tau[m:])),

@@ -81,23 +81,20 @@ def test_the_power_grid_recipe_runs(monkeypatch, capsys):
     assert injections < 2e-2
     G, F = names["G"], names["F"]
     assert G.n_vertices == 68
-    path, maps = "feeder_ieee123.json.gz", names["transformer_maps"]
-    whole, volts = names["read_feeder"](path, transformer_maps=maps)
+    whole, volts, K = names["A"], names["volts"], names["K"]
     assert sc.components(whole).max() < sc.components(F).max()
     assert 1.0 < sc.energy(whole, volts) / sc.energy(F, volts) < 1.2
-    susceptances = names["read_feeder"](
-        path,
-        lambda Y: -Y.imag,
-        lambda feeder, item: maps(feeder, item | {"g": -np.array(item["b"])}),
-    )[0]
-    Y = sc.laplacian(whole).toarray() - 1j * sc.laplacian(susceptances).toarray()
-    K = sc.eliminate(whole, keep=["150", "66", "114", "83"])
-    kept = np.repeat(np.isin(np.arange(whole.n_vertices), K.kept), whole.vertex_dims)
+    Y, kept = names["Y"].toarray(), names["kept"]
     inside = np.linalg.lstsq(Y[~kept][:, ~kept], Y[~kept][:, kept], rcond=1e-15)[0]
     i, j = (K.sheaf.vertex_offsets[K.sheaf.vertices_of([bus])[0]] for bus in ("67", "114"))
     reduced = Y[kept][:, kept] - Y[kept][:, ~kept] @ inside
     assert np.round(-reduced[i, j], 3) == 0.737 - 0.920j
     assert np.round(-sc.laplacian(K.sheaf)[i, j], 3) == 0.671
+    doubled = names["scaled"](whole, names["between"](whole, ["13", "18"]), 2.0)
+    e = np.flatnonzero(names["between"](whole, ["18", "13"]))
+    losses = sc.edge_energy(whole, volts)
+    losses[e] *= 2
+    np.testing.assert_allclose(sc.edge_energy(doubled, volts)[e], losses[e], rtol=1e-9)
     assert "kept energy 1.8 times" in out
     assert float(re.search(r"on 6 zones to (.*)%", out)[1]) < 5
     norms = np.array([np.linalg.norm(G.tail_map(e)) for e in range(G.n_edges)])

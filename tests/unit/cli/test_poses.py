@@ -36,7 +36,9 @@ def test_synchronize_writes_the_poses_of_the_library(measured, tmp_path, run, ro
     assert (f"left    1 of 35 measurements out, also of {out}" in said) == robust
     row = next(line for line in said.splitlines() if line.split()[:1] == ["30"])
     i, j = G.edges[30] + 100
-    values = [S.suspicion[30], np.sqrt(S.edge_costs[30]), np.degrees(S.angles[30])][robust:]
+    # in the plane the cost counts the squared angle twice
+    squared = S.edge_costs[30] - G.kappa[30] * (2 - 2 * np.cos(S.angles[30]))
+    values = [S.suspicion[30], np.sqrt(squared), np.degrees(S.angles[30])][robust:]
     numbers = [f"{value:.3g}" for value in values]
     assert row.split()[: 3 + len(numbers)] == ["30", str(i), str(j), *numbers]
     assert ("suspicion (sd)" in said) == (not robust)
