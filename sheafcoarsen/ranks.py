@@ -344,26 +344,20 @@ def as_rule(rank: RankLike, n_clusters: int) -> Rule:
     """
     if isinstance(rank, Rule):
         return rank
-    wanted = (
-        "`rank` must be an integer, one integer per cluster, or a rule from sc.ranks such as "
-        "sc.ranks.kernel()"
-    )
-    if isinstance(rank, str | bytes | dict | set) or callable(rank):
-        hint = ""
-        if getattr(rank, "__module__", None) == __name__:
-            hint = f": call it, sc.ranks.{getattr(rank, '__name__', 'rule')}(...)"
-        raise TypeError(f"{wanted}, got {rank!r}{hint}")
     if isinstance(rank, list | tuple):  # clip first: conversion to int64 could overflow
         rank = [min(r, checks.MAX_DIMENSION) if type(r) is int else r for r in rank]
-    try:
-        array = np.asarray(rank)
-    except ValueError as error:
-        raise ValueError(f"`rank` must hold one integer per cluster: {error}") from None
-    if array.ndim == 0:
-        # an integer that exceeds 64 bits has dtype object
-        if array.dtype.kind not in "iu" and not (array.dtype.kind == "O" and isinstance(rank, int)):
-            raise TypeError(f"{wanted}, got {rank!r}")
-        return Fixed(min(checks.whole_number("rank", array[()], at_least=0), checks.MAX_DIMENSION))
+    if checks.is_scalar("rank", rank):
+        one = rank[()] if isinstance(rank, np.ndarray) else rank
+        if isinstance(one, bool | np.bool_) or not isinstance(one, int | np.integer):
+            hint = ""
+            if getattr(rank, "__module__", None) == __name__:
+                hint = f": call it, sc.ranks.{getattr(rank, '__name__', 'rule')}(...)"
+            raise TypeError(
+                "`rank` must be an integer, one integer per cluster, or a rule from sc.ranks such "
+                f"as sc.ranks.kernel(), got {rank!r}{hint}"
+            )
+        return Fixed(min(checks.whole_number("rank", one, at_least=0), checks.MAX_DIMENSION))
+    array = np.asarray(rank)
     if array.dtype.kind == "f" and array.size:
         raise TypeError(f"`rank` must hold integers, got dtype {array.dtype}")
     ranks = checks.integer_array("rank", array)

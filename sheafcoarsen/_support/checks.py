@@ -30,10 +30,6 @@ MAX_VERTICES = 2**31 - 1
 """Maximum number of vertices. Kernels use signed 32-bit vertex indices."""
 
 
-MAX_ENTRIES = 2**40
-"""Maximum number of map entries in one call: 8 TiB in double precision."""
-
-
 def whole_number(name: str, value: object, *, at_least: int | None = None) -> int:
     """Check that a value is an integer and at least ``at_least``, and return it as an int."""
     if isinstance(value, np.generic):
@@ -45,13 +41,13 @@ def whole_number(name: str, value: object, *, at_least: int | None = None) -> in
     return int(value)
 
 
-def item_index(kind: str, i: object, count: int) -> int:
+def item_index(name: str, i: object, what: str, count: int) -> int:
     """Check the index of one of ``count`` items and return it; negative ones count from the end."""
     if isinstance(i, bool) or not isinstance(i, int | np.integer):
-        article = "an" if kind[0] in "aeiou" else "a"
-        raise TypeError(f"the index of {article} {kind} must be an integer, got {i!r}")
+        article = "an" if what[0] in "aeiou" else "a"
+        raise TypeError(f"`{name}` must be an integer, the index of {article} {what}, got {i!r}")
     if not -count <= i < count:
-        raise IndexError(f"{kind} {i} is out of range for {count} {kind}s")
+        raise IndexError(f"{what} {i} is out of range for {count} {what}s")
     return int(i) % count
 
 
@@ -119,39 +115,28 @@ def random_generator(name: str, seed: object) -> np.random.Generator:
 
 def vertex_count(name: str, count: int) -> None:
     """Raise an error for more vertices than kernels can index or memory can hold."""
-    if count > MAX_VERTICES:
-        wanted = str(count) if count < 10**40 else _amount(count)
-        raise ValueError(
-            f"`{name}` requires {wanted} vertices, but there may be at most {MAX_VERTICES}"
-        )
     size = 16 * count  # 8 bytes each for the dimension and the offset of a vertex
-    if size > physical_memory():
-        raise ValueError(
-            f"`{name}` requires {count} vertices, at least {_gigabytes(size)}, which exceeds this "
-            f"machine's memory"
-        )
+    if count > MAX_VERTICES:
+        excess = f"but there may be at most {MAX_VERTICES}"
+    elif size > physical_memory():
+        excess = f"at least {size / 1e9:.3g} GB, which exceeds this machine's memory"
+    else:
+        return
+    raise ValueError(f"`{name}` requires {count} vertices, {excess}")
 
 
 @contextlib.contextmanager
 def memory_for_entries(name: str, entries: float, itemsize: int = 8) -> Iterator[None]:
     """Raise a ValueError if map entries exceed memory, or if the ``with`` block runs out of it."""
-    size = _gigabytes(entries * itemsize)
-    message = f"`{name}` requires {_amount(entries)} map entries ({size}), more than fits in memory"
-    if entries > MAX_ENTRIES or entries * itemsize > physical_memory():
+    entries = min(entries, 1e300)  # integers may exceed the range of floats
+    size = f"{entries * itemsize / 1e9:.3g} GB"
+    message = f"`{name}` requires {entries:.3g} map entries ({size}), more than fits in memory"
+    if entries * itemsize > physical_memory():
         raise ValueError(message)
     try:
         yield
     except MemoryError:
         raise ValueError(message) from None
-
-
-def _amount(number: float) -> str:
-    """Format a number with three digits; from 1e300 on, as a power of ten."""
-    return f"{float(number):.3g}" if number < 1e300 else f"1e+{int(math.log10(number))}"
-
-
-def _gigabytes(size: float) -> str:
-    return f"{_amount(size / 1e9 if size < 1e300 else int(size) // 10**9)} GB"
 
 
 @functools.cache
@@ -177,12 +162,10 @@ def file_path(value: object) -> str:
 
 def optional_module(name: str, message: str) -> Any:
     """Import a module of an optional package; if it is missing, raise an error with ``message``."""
-    package = name.partition(".")[0]
     try:
-        importlib.import_module(package)
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name not in (name, package):  # the package is there, but incomplete
+        if error.name not in (name, name.partition(".")[0]):  # the package is incomplete
             raise
         raise ImportError(message) from None
 
@@ -273,33 +256,17 @@ def scalar_type(name: str, value: npt.DTypeLike) -> np.dtype:
 
 
 def csr_matrix(name: str, matrix: Any) -> scipy.sparse.csr_array:
-    """Check the index arrays of a sparse matrix, as scipy does only in part; return a CSR copy."""
+    """Return a CSR copy of a sparse matrix, whose index arrays may have been replaced."""
     try:
-        if matrix.format == "lil":
-            sizes = [len(row) for row in matrix.rows], [len(row) for row in matrix.data]
-            if sizes[0] != sizes[1]:
-                raise ValueError("its `rows` and `data` differ in length")
         if matrix.format in ("csr", "csc", "bsr"):
-            matrix = matrix.copy()  # here scipy checks lengths, and the ends of `indptr`
-            if (np.diff(matrix.indptr) < 0).any():
-                raise ValueError("`indptr` must ascend")
-            if matrix.format == "csc":
-                checked = [("row", matrix.indices, matrix.shape[0])]
-            else:
-                size, what = 1, "column"
-                if matrix.format == "bsr":
-                    size, what = matrix.blocksize[1], "block column"
-                checked = [(what, matrix.indices, matrix.shape[1] // size)]
+            matrix = matrix.copy()
+            matrix.check_format()
+        elif matrix.format == "lil" and [*map(len, matrix.rows)] != [*map(len, matrix.data)]:
+            raise ValueError("its `rows` and `data` differ in length")
         else:
             matrix = matrix.tocoo()
-            checked = list(zip(("row", "column"), matrix.coords, matrix.shape, strict=True))
-        for axis, indices, count in checked:
-            if matrix.format == "coo" and len(indices) != len(matrix.data):
-                raise ValueError(f"there must be {len(matrix.data)} {axis} indices")
-            if (k := first_true((indices < 0) | (indices >= count))) is not None:
-                raise ValueError(
-                    f"entry {k} has the {axis} index {indices[k]}, out of range for {count} {axis}s"
-                )
+            # checks indices, as converting to CSR does not
+            matrix = scipy.sparse.coo_array((matrix.data, matrix.coords), shape=matrix.shape)
     except (ValueError, IndexError, TypeError) as error:
         raise ValueError(f"`{name}` is a damaged sparse matrix: {error}") from None
     return scipy.sparse.csr_array(matrix)

@@ -18,8 +18,7 @@ Vertices: TypeAlias = npt.ArrayLike | Sequence[Hashable]
 def vertex_indices(name: str, value: Vertices, sheaf: Any, *, once: bool = False) -> np.ndarray:
     """Return indices of vertices given as indices, as names (if there are any) or as a mask.
 
-    If all are integers, they are indices, except in an array of objects, where they may be names.
-    Floats are indices, too, unless a name is a float. ``once`` rejects repeated vertices.
+    Integers are indices, except in an array of objects; so are floats, unless a name is a float.
     """
     n, labels = sheaf.n_vertices, sheaf.vertex_labels
     if hasattr(value, "__array__"):  # of pandas, for instance

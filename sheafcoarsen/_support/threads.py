@@ -113,14 +113,13 @@ def run_ranges(
     targets = (float(total[-1]) * np.arange(1, n_ranges) / n_ranges).astype(total.dtype)
     bounds = np.unique(np.concatenate([[0], np.searchsorted(total, targets), [n_items]]))
     pieces = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-    waiting = deque(enumerate(pieces))
+    waiting, lock = deque(enumerate(pieces)), threading.Lock()
     results: list = [None] * len(pieces)
-    finished: deque = deque()
 
     # if this thread has limited BLAS, then the threads that it starts must limit it too
     hold = single_threaded_blas if _thread.users else contextlib.nullcontext
 
-    def drain(shown: tqdm.tqdm | None = None) -> None:
+    def drain() -> None:
         try:
             with hold():
                 while True:
@@ -129,9 +128,8 @@ def run_ranges(
                     except IndexError:
                         return
                     results[k] = work(lo, hi)
-                    finished.append(hi - lo)
-                    while shown is not None and finished:
-                        shown.update(finished.popleft())
+                    with lock:
+                        shown.update(hi - lo)
         except BaseException:
             waiting.clear()  # the other threads stop after their current range
             raise
@@ -145,13 +143,11 @@ def run_ranges(
         pool = ThreadPoolExecutor(threads)
         try:
             others = [pool.submit(drain) for _ in range(min(threads, len(pieces)) - 1)]
-            drain(shown)
+            drain()
             for other in others:
                 other.result()
         finally:
             _completed(stop)
-        while finished:
-            shown.update(finished.popleft())
     return results
 
 

@@ -75,9 +75,8 @@ class Coarsening(Views, ReadOnly):
 
     Examples
     --------
-    >>> import networkx as nx
     >>> import sheafcoarsen as sc
-    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+    >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]])
     >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
     >>> C.sheaf
     CellularSheaf(n_vertices=2, n_edges=1, dim_c0=2, dim_c1=1, dtype=float64)
@@ -205,10 +204,7 @@ class Coarsening(Views, ReadOnly):
 
 
 def growth_of(C: Coarsening) -> str | None:
-    """Return a note if the coarse Laplacian has more entries than the fine one, else None.
-
-    Entries are counted from graphs and dimensions, without assembling either Laplacian.
-    """
+    """Return a note if the coarse Laplacian has more entries than the fine one, else None."""
     before, after = count_nonzeros(C.fine), count_nonzeros(C.sheaf)
     if after <= before:
         return None
@@ -337,14 +333,11 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
         R = Prolongation.from_blocks(sheaf, clusters_of(sheaf, P), basis)
         return realized(R, P, None, loops=loops, compress=compress)
     if isinstance(rank, LocalModes):
-        if rank.sheaf is not sheaf:
+        same_labels = np.array_equal(rank.partition.labels, P.labels)
+        if rank.sheaf is not sheaf or not same_labels:
+            other = "sheaf" if rank.sheaf is not sheaf else "partition"
             raise ValueError(
-                "`rank` holds LocalModes of another sheaf: "
-                "compute them with local_modes(sheaf, P, ...) for this one"
-            )
-        if not np.array_equal(rank.partition.labels, P.labels):
-            raise ValueError(
-                "`rank` holds LocalModes of another partition: "
+                f"`rank` holds LocalModes of another {other}: "
                 "compute them with local_modes(sheaf, P, ...)"
             )
         if operator not in (Internal(), type(rank.operator)(), rank.operator):
@@ -373,13 +366,14 @@ def realized(
     like: Coarsening | None = None,
 ) -> Coarsening:
     """Return the coarsening with prolongation R, using the sparsity pattern of ``like`` if any."""
-    least = np.zeros(len(R.ranks), np.int64) if like is None else loop_rows(like.sheaf)
+    pattern, least = None, np.zeros(len(R.ranks), np.int64)
+    if like is not None:
+        pattern, least = like.sheaf, loop_rows(like.sheaf)
     factors = None
     if loops and modes is not None and modes.operator.spectral:
         factors = spectral_loops(modes, least)
     elif loops:
         factors = factored_loops(R, least)
-    pattern = None if like is None else like.sheaf
     if modes is not None:
         noise = rounding_noise(R.clusters.dims, R.sheaf.dtype)
     else:  # a user's columns may have any norm, and noise scales with it

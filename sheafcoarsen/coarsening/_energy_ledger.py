@@ -69,48 +69,34 @@ class EnergyLedger(Ledger, ReadOnly):
     ``eq:discarded_norm_truncation``, ``eq:discarded_energy_truncation``;
     ``prop:truncation_loss``).
 
-    Per cluster, shape (K,) or (K, h)::
-
-        retained_internal    norm(delta_a x_ret)^2   omitted by a coarse sheaf without loops
-                             (eq:loss_accounting_realization)
-        discarded_internal   norm(delta_a x_disc)^2  truncation loss (eq:loss_accounting_truncation)
-        internal_coupling    2 Re <delta_a x_ret, delta_a x_disc>, zero for internal modes
-        discarded_norm2      norm(x_disc)^2 on the cluster
-        truncation_bound     norm(delta_a x)^2 / lambda_{r_a+1} >= discarded_norm2
-                             (eq:spectral_gap_truncation_bound); None unless the modes
-                             are internal modes
-
-    Totals, float or (h,), where delta_X consists of the rows of delta of crossing edges::
-
-        retained_crossing    norm(delta_X x_ret)^2
-        crossing_coupling    2 Re <delta_X x_ret, delta_X x_disc>, of either sign
-        discarded_crossing   norm(delta_X x_disc)^2
-        fine_energy          norm(delta x)^2, computed independently; the six lines add up to it
-        galerkin_energy      norm(delta x_ret)^2, the energy of the retained component
-        realization_loss     sum of retained_internal
-        truncation_loss      sum of discarded_internal
-        closure              (sum of lines - fine_energy) / (sum of absolute values)
-        fine_norm2           norm(x)^2, of which ``discarded_norm2.sum()`` is lost
-
     ``galerkin_energy`` may exceed ``fine_energy``: it does where x_ret and x_disc cancel across
     clusters (``crossing_coupling`` far below 0), which is common for smooth x.
 
-    Near a global section all lines are rounding errors and ``closure`` is meaningless; compare its
-    numerator with norm(delta)^2 norm(x)^2 instead.
-
     Attributes
     ----------
-    retained_internal, discarded_internal, internal_coupling, discarded_norm2 : ndarray
-        Shape (K,) or (K, h).
-    truncation_bound : ndarray or None
-    retained_crossing, crossing_coupling, discarded_crossing : float or ndarray
-    fine_energy, fine_norm2 : float or ndarray
+    retained_internal, discarded_internal : ndarray, shape (K,) or (K, h)
+        norm(delta_a x_ret)^2 in each cluster, which a coarse sheaf without loops omits
+        (``eq:loss_accounting_realization``), and norm(delta_a x_disc)^2, the truncation loss
+        (``eq:loss_accounting_truncation``).
+    internal_coupling : ndarray, shape (K,) or (K, h)
+        2 Re <delta_a x_ret, delta_a x_disc>, zero for internal modes.
+    discarded_norm2 : ndarray, shape (K,) or (K, h)
+        norm(x_disc)^2 on the cluster.
+    truncation_bound : ndarray, shape (K,) or (K, h), or None
+        norm(delta_a x)^2 / lambda_{r_a+1} >= discarded_norm2
+        (``eq:spectral_gap_truncation_bound``); None unless the modes are internal.
+    retained_crossing, crossing_coupling, discarded_crossing : float or ndarray, shape (h,)
+        norm(delta_X x_ret)^2, 2 Re <delta_X x_ret, delta_X x_disc>, of either sign, and
+        norm(delta_X x_disc)^2, where delta_X consists of the rows of delta of crossing edges.
+    fine_energy : float or ndarray, shape (h,)
+        norm(delta x)^2, computed independently; the six lines add up to it.
+    fine_norm2 : float or ndarray, shape (h,)
+        norm(x)^2, of which ``discarded_norm2.sum()`` is lost.
 
     Examples
     --------
-    >>> import networkx as nx
     >>> import sheafcoarsen as sc
-    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+    >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]])
     >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
     >>> E = sc.energy_ledger(C, [1.0, 0.0, 0.0, 0.0])
     >>> E.fine_energy, E.discarded_internal.round(12)
@@ -174,9 +160,8 @@ class EnergyLedger(Ledger, ReadOnly):
 
         Examples
         --------
-        >>> import networkx as nx
         >>> import sheafcoarsen as sc
-        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]])
         >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
         >>> frame = sc.energy_ledger(C, [1.0, 0.0, 0.0, 0.0]).to_frame()  # doctest: +SKIP
         >>> frame.sort_values("discarded_internal")  # doctest: +SKIP

@@ -114,10 +114,9 @@ def rounding_noise(dims: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, float
 def write_crossing_maps(
     R: Prolongation, rows: np.ndarray, out: kernels.CoarseMaps, noise: tuple[np.ndarray, float]
 ) -> None:
-    """Write the maps of the crossing edges, compressed if their height is less than ``rows``.
+    """Write the crossing maps (``eq:coarse_restriction_left``, ``eq:coarse_restriction_right``).
 
-    They are ``eq:coarse_restriction_left`` and ``eq:coarse_restriction_right``. ``noise`` is
-    as in `realize`.
+    They are compressed if their height is less than ``rows``. ``noise`` is as in `realize`.
     """
     sheaf, clusters, ranks, blocks = R.sheaf, R.clusters, R.ranks, R.blocks
     f = sheaf.arrays
@@ -225,11 +224,10 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
 
     with threads.single_threaded_blas():
         failed = threads.run_ranges(factor, (ranks + 1.0) ** 3, serial_below=SERIAL_BELOW)
-    for a in failed:
-        if a >= 0:
-            raise np.linalg.LinAlgError(
-                f"the factorization of the retained energy of cluster {a} did not converge"
-            )
+    if (a := max(failed, default=-1)) >= 0:
+        raise np.linalg.LinAlgError(
+            f"the factorization of the retained energy of cluster {a} did not converge"
+        )
     return kernels.Loops(np.maximum(rows, least), starts, energy.matrices.astype(dtype, copy=False))
 
 
@@ -245,12 +243,9 @@ def loop_rows(coarse: CellularSheaf) -> np.ndarray:
 def check_pattern(C: Any) -> None:
     """Raise if a stored coarse sheaf does not match the fine graph and the partition."""
     fine, coarse, clusters, restored = C.fine, C.sheaf, C.clusters, C.restored_loops
-    if (restored[1:] <= restored[:-1]).any() or (
-        restored.size and not 0 <= restored[0] <= restored[-1] < coarse.n_vertices
-    ):
-        raise ValueError(
-            f"`restored_loops` must be strictly increasing in 0 .. {coarse.n_vertices - 1}"
-        )
+    K = coarse.n_vertices
+    if not np.array_equal(restored, np.intersect1d(restored, np.arange(K))):
+        raise ValueError(f"`restored_loops` must be strictly increasing in 0 .. {K - 1}")
     crossing = ragged.range_of_blocks(fine.edge_offsets, clusters.crossing_edges)
     dims = np.diff(ragged.offsets(fine.edge_dims[clusters.crossing_edges])[clusters.pair_ptr])
     if C.crossing_rows is None:
@@ -259,20 +254,15 @@ def check_pattern(C: Any) -> None:
         raise ValueError(
             "`crossing_rows` must hold the rows of crossing fine edges, sorted by pair of clusters"
         )
-    n_pairs = len(clusters.pairs)
-    if not np.array_equal(coarse.edges[:n_pairs], clusters.pairs) or not np.array_equal(
-        coarse.edge_dims[:n_pairs], dims
-    ):
+    crossing_edges, loops = np.split(coarse.edges, [len(dims)])
+    crossing_dims, loop_dims = np.split(coarse.edge_dims, [len(dims)])
+    if not (same_array(crossing_edges, clusters.pairs) and same_array(crossing_dims, dims)):
         raise ValueError(
             "the crossing edges of the coarse sheaf do not match the fine sheaf and partition"
         )
-    loops = coarse.edges[n_pairs:]
     ascend = (loops[:, 0] == loops[:, 1]).all() and (loops[1:, 0] > loops[:-1, 0]).all()
-    if (
-        not ascend
-        or (coarse.edge_dims[n_pairs:] > coarse.vertex_dims[loops[:, 0]]).any()
-        or (len(loops) and not C.loops)
-    ):
+    too_tall = (loop_dims > coarse.vertex_dims[loops[:, 0]]).any()
+    if not ascend or too_tall or (len(loops) and not C.loops):
         raise ValueError(
             "the loops of the coarse sheaf must be sorted by cluster, and a loop can have at most "
             "as many rows as its cluster has modes"

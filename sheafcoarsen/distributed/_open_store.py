@@ -118,7 +118,7 @@ class SheafStore(Store):
 
     def edges_of(self, p: int) -> np.ndarray:
         """Return the indices of the edges in part ``p``, ascending."""
-        part = checks.item_index("part", p, len(self.parts))
+        part = checks.item_index("p", p, "part", len(self.parts))
         lo, hi = self.part_ptr[part : part + 2]
         return np.arange(lo, hi) if self.edge_numbers is None else self.edge_numbers[lo:hi]
 
@@ -180,7 +180,7 @@ class SheafStore(Store):
         self, p: int, end: Literal["tail", "head"], entries: int | None = None
     ) -> np.ndarray:
         """Read the maps at one end of part ``p``; if ``entries`` is passed, check their size."""
-        part = checks.item_index("part", p, len(self.parts))
+        part = checks.item_index("p", p, "part", len(self.parts))
         name = f"parts/{self.parts[part]}/{end}"
         maps = self.array(name, self.dtype, what=f"part {part}")
         check_entries(f"{self.url}: part {part}: the {end} maps", maps)

@@ -55,44 +55,22 @@ class LevelPlan:
         if partitions is None:
             self.selection = _checked_selection(selection)
             self.n_levels = self.selection["n_levels"]
-            self.ranks = _checked_ranks(rank, self.n_levels)
-            return
-        for name, value in selection.items():
-            if type(value) is not type(SELECTION[name]) or value != SELECTION[name]:
-                raise ValueError(f"`partitions` determines the levels: omit `{name}`")
-        what = "Partitions, one per level"
-        if isinstance(partitions, Partition):
-            raise TypeError(
-                f"`partitions` must be a sequence of {what}, got a single one: pass [P] for one "
-                "level"
-            )
-        self.given = tuple(read(P) for P in checks.items("partitions", partitions, what))
-        n, what = fine.n_vertices, "the sheaf's {} vertices"
-        for i, P in enumerate(self.given):
-            if not isinstance(P, Partition):
-                raise TypeError(
-                    f"`partitions[{i}]` must be a Partition, got {type(P).__name__}: "
-                    "use Partition(labels) to make one"
-                )
-            if P.n_vertices != n:
-                raise ValueError(
-                    f"`partitions[{i}]` must label {what.format(n)}, got a partition of "
-                    f"{P.n_vertices}"
-                )
-            n, what = P.n_clusters, f"the {{}} clusters of `partitions[{i}]`"
-        self.n_levels = len(self.given)
+        else:
+            for name, value in selection.items():
+                if type(value) is not type(SELECTION[name]) or value != SELECTION[name]:
+                    raise ValueError(f"`partitions` determines the levels: omit `{name}`")
+            listed = checks.items("partitions", partitions, "Partitions, one per level")
+            self.given = _checked_partitions(tuple(map(read, listed)), fine.n_vertices)
+            self.n_levels = len(self.given)
         self.ranks = _checked_ranks(rank, self.n_levels)
 
     def next(self, sheaf: CellularSheaf, level: int) -> tuple[Partition, object] | str:
         """Return the partition and the ranks of a level, or why there is no such level."""
         if isinstance(self.ranks, list) and self.n_levels is None and level == len(self.ranks):
             return f"`rank` has entries for {level} levels"
-        if self.given is None:
-            P = self._selected(sheaf, level)
-        elif level < len(self.given):
-            P = self.given[level]
-        else:
-            P = f"`partitions` holds {level}"
+        if level == self.n_levels:
+            return f"`n_levels` = {level}" if self.given is None else f"`partitions` holds {level}"
+        P = self._selected(sheaf, level) if self.given is None else self.given[level]
         return P if isinstance(P, str) else (P, self.rank(level))
 
     def rank(self, level: int) -> object:
@@ -102,8 +80,6 @@ class LevelPlan:
     def _selected(self, sheaf: CellularSheaf, level: int) -> Partition | str:
         """Return a partition by ``find_clusters``, or the reason why there is none."""
         n, least = sheaf.n_vertices, self.selection["min_vertices"]
-        if self.n_levels is not None and level >= self.n_levels:
-            return f"`n_levels` = {self.n_levels}"
         if self.n_levels is None and n <= least:
             there = "1 vertex is" if n == 1 else f"{n} vertices are"
             return f"{there} at most `min_vertices` = {least}"
@@ -120,6 +96,23 @@ class LevelPlan:
             return f"{stuck}: `factor` = {factor:g} makes {count} clusters of {n} vertices"
         method, seed = self.selection["method"], self.selection["seed"]
         return Partition(find_clusters(sheaf, count, method, seed=seed, progress=self.progress)[1])
+
+
+def _checked_partitions(partitions: tuple, n: int) -> tuple[Partition, ...]:
+    """Check that the first partition labels n vertices, and others the clusters before them."""
+    labelled = f"the sheaf's {n} vertices"
+    for i, P in enumerate(partitions):
+        if not isinstance(P, Partition):
+            raise TypeError(
+                f"`partitions[{i}]` must be a Partition, got {type(P).__name__}: "
+                "use Partition(labels) to make one"
+            )
+        if P.n_vertices != n:
+            raise ValueError(
+                f"`partitions[{i}]` must label {labelled}, got a partition of {P.n_vertices}"
+            )
+        n, labelled = P.n_clusters, f"the {P.n_clusters} clusters of `partitions[{i}]`"
+    return partitions
 
 
 def _checked_selection(selection: dict[str, Any]) -> dict[str, Any]:
@@ -308,8 +301,7 @@ def further_levels(
 ) -> Hierarchy:
     """Return a hierarchy extended by the levels of a plan from ``begin`` on.
 
-    After each level whose Laplacian grew, ``thin`` adds a sparsified level unless it keeps all
-    edges.
+    After each level whose Laplacian grew, ``thin`` adds a level, unless it keeps all edges.
     """
     levels, seconds, i = list(H.levels), list(H.seconds), begin
     target: float | None = None

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import math
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, SupportsIndex, overload
 
@@ -129,11 +129,8 @@ class Hierarchy:
     seconds: tuple[float, ...] = field(init=False)
 
     def __post_init__(self) -> None:
-        if not isinstance(self.levels, Iterable) or scipy.sparse.issparse(self.levels):
-            raise TypeError(
-                f"`levels` must be a sequence of coarsenings, got {type(self.levels).__name__}"
-            )
-        object.__setattr__(self, "levels", tuple(self.levels))
+        levels = checks.items("levels", self.levels, "coarsenings")
+        object.__setattr__(self, "levels", levels)
         object.__setattr__(self, "seconds", (math.nan,) * len(self.levels))
         above = check_sheaf(self.fine, "fine")
         for i, C in enumerate(self.levels):

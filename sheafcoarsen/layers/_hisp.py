@@ -121,10 +121,9 @@ class Pooling(ReadOnly):
 
         Examples
         --------
-        >>> import networkx as nx
         >>> import numpy as np
         >>> import sheafcoarsen as sc
-        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]])
         >>> out = sc.HiSP(1, 2, local_operator="internal")(F, [[1.0], [3.0], [5.0], [5.0]])
         >>> out.lift(out.x).round(12)
         array([[2.],
@@ -345,7 +344,8 @@ class HiSP:
                 arrays = graph_arrays(matrix)  # the upper triangle, checked to be symmetric
             except ValueError as error:  # name this argument in errors about entries
                 raise ValueError(str(error).replace("`graph`", "`adjacency`")) from None
-            edges, weights = arrays.edges, np.asarray(arrays.attribute("weight"))
+            edges = arrays.edges
+            weights = checks.scalar_array("adjacency", arrays.attribute("weight"))
         if partition is None:
             if (e := checks.first_true(weights < 0)) is not None:
                 raise ValueError(
@@ -361,7 +361,7 @@ class HiSP:
         else:
             check_partition(sheaf, partition, "partition")
         entries = float(self.n_modes) * partition.n_clusters * lifted.shape[1]
-        if entries > checks.MAX_ENTRIES:
+        if entries * lifted.itemsize > checks.physical_memory():
             raise ValueError(
                 f"`n_modes` = {self.n_modes} pads the pooled features to {entries:.3g} entries, "
                 "which do not fit in memory: use a smaller `n_modes`"
@@ -392,50 +392,39 @@ def _lifted(sheaf: CellularSheaf, X: Any) -> tuple[np.ndarray, bool]:
             f"has dimension {dims[v]} and vertex 0 has {dims[0]}, got shape {X.shape}: stack the "
             "(d_v, h) blocks of all vertices by numpy.concatenate(blocks)"
         )
-    d = int(dims[0]) if n else 0
-    if len(X) != n or (X.shape[1] % d if d else X.shape[1]):
+    d, h = dim // max(n, 1), X.size // max(dim, 1)
+    if len(X) != n or X.size != dim * h:
         raise ValueError(
             f"`X` must have shape (N, d h) = ({n}, {d} h) or, lifted, (dim_c0, h) = ({dim}, h), "
             f"got {X.shape}"
         )
-    return checks.cochain(sheaf, X.reshape(dim, X.shape[1] // d if d else 0), "X"), True
+    return checks.cochain(sheaf, X.reshape(dim, h), "X"), True
 
 
-def _adjacency_matrix(sheaf: CellularSheaf, adjacency: Any) -> scipy.sparse.csr_array:
-    """Check a sparse or dense adjacency matrix and return it as a real csr_array."""
+def _adjacency_matrix(sheaf: CellularSheaf, adjacency: Any) -> Any:
+    """Check the shape and type of an adjacency matrix, and return it as a sparse matrix."""
     if isinstance(adjacency, nx.Graph):
         raise TypeError(
             "`adjacency` must be a matrix, got a networkx graph: pass "
             "nx.to_scipy_sparse_array(graph)"
         )
-    if not scipy.sparse.issparse(adjacency):
-        is_array = isinstance(adjacency, np.ndarray)
-        adjacency = (
-            np.asarray(adjacency) if is_array else checks.scalar_array("adjacency", adjacency)
-        )
-    n = sheaf.n_vertices
+    is_sparse, n = scipy.sparse.issparse(adjacency), sheaf.n_vertices
+    if not is_sparse and not isinstance(adjacency, np.ndarray):
+        adjacency = checks.scalar_array("adjacency", adjacency)
     if adjacency.shape != (n, n):
         raise ValueError(f"`adjacency` must have shape (N, N) = ({n}, {n}), got {adjacency.shape}")
-    adjacency = adjacency.astype(adjacency.dtype.newbyteorder("="), copy=False)
-    if scipy.sparse.issparse(adjacency):
-        adjacency = checks.csr_matrix("adjacency", adjacency)
-    if adjacency.dtype.kind in "biu":
-        adjacency = adjacency.astype(np.float64)
-    if adjacency.dtype.type not in (np.float32, np.float64):
+    if adjacency.dtype.kind not in "biu" and adjacency.dtype.type not in (np.float32, np.float64):
         raise TypeError(
             "`adjacency` must hold real numbers of single or double precision, got "
             f"{adjacency.dtype}"
         )
-    return scipy.sparse.csr_array(adjacency)
+    return adjacency if is_sparse else scipy.sparse.csr_array(adjacency)
 
 
 def _connect(
     edges: np.ndarray, weights: np.ndarray, partition: Partition, *, keep_loops: bool
 ) -> scipy.sparse.csr_array:
-    """Return A_c = S^T A S from the upper triangle of A, read-only and exactly symmetric.
-
-    The diagonal is removed unless ``keep_loops``.
-    """
+    """Return A_c = S^T A S from the upper triangle of A, exactly symmetric and read-only."""
     K = partition.n_clusters
     ends = np.sort(partition.labels[edges], axis=1)
     internal = ends[:, 0] == ends[:, 1]

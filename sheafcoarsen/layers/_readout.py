@@ -7,7 +7,7 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import checks, ragged
+from sheafcoarsen._support import checks
 
 Readout: TypeAlias = Literal["mean", "sum", "max"]
 """Function that reduces the values of a channel over all clusters to a single value."""
@@ -50,10 +50,6 @@ def readout(
     """
     checks.choice("how", how, get_args(Readout))
     x = feature_array("x", x)
-    if len(x) == 0 and how != "sum":
-        raise ValueError(
-            f'`x` has no rows, so their {how} is undefined: use `how` = "sum" for zeros'
-        )
     if how == "max" and x.dtype.kind == "c":
         raise TypeError(
             f'`how` = "max" is undefined for complex `x` of type {x.dtype}: use another `how` or '
@@ -72,19 +68,15 @@ def readout(
                 f"`batch` must hold graph indices in 0 .. g-1, got {graphs[bad]} at index {bad}"
             )
     counts = np.bincount(graphs, minlength=int(batch is None))
-    some = np.flatnonzero(counts)
-    if len(some) < len(counts) and how != "sum":
-        g = int(np.flatnonzero(counts == 0)[0])
+    if (g := checks.first_true(counts == 0)) is not None and how != "sum":
         raise ValueError(
-            f"`batch` assigns no vertex to graph {g}, so its {how} is undefined: use `how` = "
+            f"no row of `x` belongs to graph {g}, so its {how} is undefined: use `how` = "
             '"sum" for zeros, or did a cluster join several graphs? Pass `partition` to HiSP'
         )
-    by_graph, first = x[np.argsort(graphs, kind="stable")], ragged.offsets(counts)[some]
-    gather = np.maximum if how == "max" else np.add
-    total = np.zeros((len(counts), x.shape[1]), np.result_type(x.dtype, np.float64))
+    shape, gather = (len(counts), x.shape[1]), np.maximum if how == "max" else np.add
+    total = np.full(shape, -np.inf if how == "max" else 0, np.result_type(x.dtype, np.float64))
     with np.errstate(over="ignore", invalid="ignore"):
-        if len(some):
-            total[some] = gather.reduceat(by_graph, first, axis=0, dtype=total.dtype)
+        gather.at(total, graphs, x)
         result = (total / counts[:, None] if how == "mean" else total).astype(x.dtype)
     if not np.isfinite(result).all():
         raise ValueError(f"the {how} of `x` exceeds the range of {x.dtype}: rescale `x`")
@@ -93,12 +85,10 @@ def readout(
 
 def feature_array(name: str, value: Any) -> np.ndarray:
     """Check features and return them as a C-ordered 2-D array, so that reshaping is a view."""
-    array = np.ascontiguousarray(checks.scalar_array(name, value))
-    if np.ndim(value) != 2:
+    array = checks.scalar_array(name, value)
+    if array.ndim != 2:
         advice = f"{name}[:, None] for a single channel"
-        if np.ndim(value) == 3:
-            advice = f"{name}.reshape(-1, {np.shape(value)[2]}) for signals of shape (n, d, f)"
-        raise ValueError(
-            f"`{name}` must be 2-dimensional, got shape {np.shape(value)}: pass {advice}"
-        )
-    return checks.finite(f"`{name}`", array)
+        if array.ndim == 3:
+            advice = f"{name}.reshape(-1, {array.shape[2]}) for signals of shape (n, d, f)"
+        raise ValueError(f"`{name}` must be 2-dimensional, got shape {array.shape}: pass {advice}")
+    return checks.finite(f"`{name}`", np.ascontiguousarray(array))

@@ -186,7 +186,7 @@ class LocalModes(ReadOnly):
         >>> abs(M.eigenvalues(1)).round(12)
         array([0., 2.])
         """
-        a = checks.item_index("cluster", a, len(self.ranks))
+        a = checks.item_index("a", a, "cluster", len(self.ranks))
         return self.scores[self.rank_offsets[a] : self.rank_offsets[a + 1]]
 
     def basis(self, a: int) -> np.ndarray:
@@ -213,7 +213,7 @@ class LocalModes(ReadOnly):
         array([[0.707, 0.707],
                [0.707, 0.707]])
         """
-        return self.R.block(checks.item_index("cluster", a, len(self.ranks)))
+        return self.R.block(checks.item_index("a", a, "cluster", len(self.ranks)))
 
     def __repr__(self) -> str:
         spread = f"{self.ranks.min()} .. {self.ranks.max()}" if len(self.ranks) else "none"

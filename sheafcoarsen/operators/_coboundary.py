@@ -129,8 +129,8 @@ def _compiled_shape(sheaf: CellularSheaf) -> tuple[int, int] | None:
 def _specialization(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple]:
     """Return tuples whose lengths are the sizes for which kernels are compiled.
 
-    They are the number of columns processed at a time; and the shape of blocks of maps, and whether
-    a map is one block.
+    They are the number of columns processed at a time, and the shape of blocks of maps with 1 if a
+    map is one block.
     """
     widths = (4, 1) if out.dtype.kind == "c" else (8, 4, 1)
     lanes = (out.dtype.type(0),) * next(width for width in widths if width <= out.shape[1])
@@ -204,10 +204,9 @@ def laplacian_operator(sheaf: CellularSheaf) -> LinearOperator:
 
     Examples
     --------
-    >>> import networkx as nx
     >>> import numpy as np
     >>> import sheafcoarsen as sc
-    >>> A = sc.laplacian_operator(sc.CellularSheaf.constant(nx.path_graph(3)))
+    >>> A = sc.laplacian_operator(sc.CellularSheaf.constant([[0, 1], [1, 2]]))
     >>> A @ np.array([1.0, 0.0, 0.0])
     array([ 1., -1.,  0.])
     """

@@ -7,14 +7,8 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.sparse.linalg import spilu, splu
 
+from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen._kernels.operators import (
-    count_operations,
-    mark_stalks,
-    nested_dissection,
-    order_chains,
-    solve_factored,
-)
 from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.operators._coboundary import as_columns
 
@@ -86,7 +80,7 @@ def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:
     indptr = ragged.offsets(np.bincount(rows[other], minlength=n))
     indices = Q.indices[other].astype(np.int64)
     first, degrees, neighbors = np.empty(n, np.int64), np.diff(indptr), indices.copy()
-    first = first[: order_chains(indptr, neighbors, degrees, first)]
+    first = first[: kernels.order_chains(indptr, neighbors, degrees, first)]
     core_vertices = np.flatnonzero(degrees >= 0)
     number, degrees = np.cumsum(degrees >= 0) - 1, degrees[core_vertices]
     core = ragged.offsets(degrees), number[neighbors[ragged.ranges(indptr[core_vertices], degrees)]]
@@ -95,13 +89,13 @@ def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:
         order = np.concatenate([first, core_vertices[vertices]])
         position, counts = np.empty(n, np.int64), np.zeros(2, np.int64)
         position[order] = np.arange(n)
-        count_operations(indptr, indices, widths, position, int(limit), counts)
+        kernels.count_operations(indptr, indices, widths, position, int(limit), counts)
         return Order(order, float(counts[0]), float(counts[1]))
 
     width = float(widths.sum()) / max(n, 1)
     # minimum degree is skipped if nested dissection needs 16 times what the caller can afford
     limit = min(max(16 * most, 1.0), DEGREE_UP_TO * width**3, 2.0**62)
-    best = counted(nested_dissection(*core), max(most, limit))
+    best = counted(kernels.nested_dissection(*core), max(most, limit))
     if DEGREE_ABOVE * n < best.operations <= limit:
         best = min(best, counted(_minimum_degree(*core), most), key=lambda each: each.operations)
     return best._replace(rows=ragged.ranges(starts[best.rows], widths[best.rows]))
@@ -113,7 +107,7 @@ def quotient(A: scipy.sparse.csr_array) -> tuple[np.ndarray, scipy.sparse.csr_ar
     A = scipy.sparse.csr_array((np.ones(A.nnz), A.indices.copy(), A.indptr), shape=A.shape)
     A.sort_indices()
     begins = np.zeros(A.shape[0], bool)
-    mark_stalks(A.indptr.astype(np.int64), A.indices.astype(np.int64), begins)
+    kernels.mark_stalks(A.indptr.astype(np.int64), A.indices.astype(np.int64), begins)
     first = np.flatnonzero(begins)
     return np.append(first, A.shape[0]), A if begins.all() else A[first][:, first]
 
@@ -235,7 +229,7 @@ class Factors:
             part = (begin, h - (h - begin) % width)
             lanes = (y.dtype.type(0),) * width
             if part[0] < part[1]:
-                solve_factored(*factors, inverses, part, lanes, columns)
+                kernels.solve_factored(*factors, inverses, part, lanes, columns)
             begin = part[1]
         x = np.empty_like(y)
         x[self._rows] = y

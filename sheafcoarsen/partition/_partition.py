@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -50,9 +50,7 @@ class Partition(ReadOnly):
                 f"`labels` must be 0 .. K-1 without gaps: vertex {v} has label {highest}, "
                 f"but there are only {len(labels)} vertices"
             )
-        if (
-            empty := checks.first_true(np.bincount(labels, minlength=highest + 1) == 0)
-        ) is not None:
+        if (empty := checks.first_true(np.bincount(labels) == 0)) is not None:
             raise ValueError(
                 f"`labels` must be 0 .. K-1 without gaps: no vertex has label {empty}, but the "
                 f"highest is {highest}; numpy.unique(labels, return_inverse=True)[1] renumbers "
@@ -87,26 +85,17 @@ class Partition(ReadOnly):
         >>> sc.Partition.from_clusters([[0, 2], [1]]).labels
         array([0, 1, 0])
         """
-        if isinstance(clusters, dict):
-            raise TypeError("`clusters` must be a sequence of clusters, got dict")
-        members = []
+        members = [np.zeros(0, np.int64)]
         for a, c in enumerate(checks.items("clusters", clusters, "clusters")):
-            if not isinstance(c, Iterable):
-                raise TypeError(
-                    f"`clusters[{a}]` must be a sequence of vertices, got {type(c).__name__}"
-                )
-            listed = list(c)
-            if any(isinstance(v, str) for v in listed):
-                raise TypeError(
-                    f"`clusters[{a}]` must hold vertex indices 0 .. n-1, got names: "
-                    "F.vertices_of(names) converts them"
-                )
-            members.append(checks.integer_array(f"clusters[{a}]", listed))
-        for a, c in enumerate(members):
-            if len(c) == 0:
-                raise ValueError(f"`clusters[{a}]` is empty; every cluster needs a vertex")
-        vertices = np.concatenate(members) if members else np.zeros(0, dtype=np.int64)
-        which = np.repeat(np.arange(len(members)), [len(c) for c in members])
+            name = f"clusters[{a}]"
+            listed = checks.items(name, c, "vertices")
+            members.append(
+                checks.integer_array(name, listed, names="F.vertices_of(names) converts them")
+            )
+            if not listed:
+                raise ValueError(f"`{name}` is empty; every cluster needs a vertex")
+        vertices = np.concatenate(members)
+        which = np.repeat(np.arange(len(members) - 1), [len(c) for c in members[1:]])
         n = len(vertices)
         if (i := checks.first_true((vertices < 0) | (vertices >= n))) is not None:
             raise ValueError(
@@ -156,24 +145,20 @@ class Partition(ReadOnly):
         checks.vertex_count("S", max(matrix.shape))
         if scipy.sparse.issparse(matrix):
             matrix = checks.csr_matrix("S", matrix)
-        matrix = scipy.sparse.coo_array(matrix.astype(np.float64))
-        matrix.sum_duplicates()
+        matrix = scipy.sparse.coo_array(matrix.astype(np.float64)).tocsr()  # sums duplicates
         matrix.eliminate_zeros()
-        rows, columns = matrix.coords
+        rows, labels = matrix.nonzero()
         if (i := checks.first_true(matrix.data != 1)) is not None:
             raise ValueError(
                 "`S` must be a hard assignment of zeros and ones, "
-                f"got {matrix.data[i]} at ({rows[i]}, {columns[i]})"
+                f"got {matrix.data[i]} at ({rows[i]}, {labels[i]})"
             )
-        ones = np.bincount(rows, minlength=matrix.shape[0])
+        ones = np.diff(matrix.indptr)
         if (bad := checks.first_true(ones != 1)) is not None:
             raise ValueError(f"`S` must have a single 1 in each row, got {ones[bad]} in row {bad}")
-        labels = np.empty(matrix.shape[0], dtype=np.int64)
-        labels[rows] = columns
-        if (
-            empty := checks.first_true(np.bincount(labels, minlength=matrix.shape[1]) == 0)
-        ) is not None:
-            raise ValueError(f"`S` must have a 1 in each column, got none in column {empty}")
+        held = np.bincount(labels, minlength=matrix.shape[1])
+        if (bad := checks.first_true(held == 0)) is not None:
+            raise ValueError(f"`S` must have a 1 in each column, got none in column {bad}")
         return cls(labels)
 
     @property
@@ -226,9 +211,7 @@ class Partition(ReadOnly):
         >>> sc.Partition([0, 1, 0]).cluster(0)
         array([0, 2])
         """
-        if isinstance(a, bool) or not isinstance(a, int | np.integer):
-            raise TypeError(f"`a` must be an integer, the index of a cluster, got {a!r}")
-        a = checks.item_index("cluster", a, self.n_clusters)
+        a = checks.item_index("a", a, "cluster", self.n_clusters)
         return self.members[self.cluster_offsets[a] : self.cluster_offsets[a + 1]]
 
     def assignment_matrix(self) -> scipy.sparse.csr_array:
@@ -246,10 +229,8 @@ class Partition(ReadOnly):
                [0., 1.],
                [1., 0.]])
         """
-        n = self.n_vertices
-        return scipy.sparse.csr_array(
-            (np.ones(n), (np.arange(n), self.labels)), shape=(n, self.n_clusters)
-        )
+        n, K = self.n_vertices, self.n_clusters
+        return scipy.sparse.csr_array((np.ones(n), (np.arange(n), self.labels)), shape=(n, K))
 
     def __repr__(self) -> str:
         spread = f", sizes {self.sizes.min()} .. {self.sizes.max()}" if self.n_clusters else ""

@@ -154,10 +154,6 @@ def find_clusters(
     with threads.bar(3, "select", progress) as shown:
         links = links_of(F_or_graph, weights)
         n = len(links.sizes)
-        if n == 0:
-            raise ValueError(
-                f"`n_clusters` = {n_clusters} is impossible, because the graph has no vertices"
-            )
         if not 1 <= n_clusters <= n:
             raise ValueError(
                 f"`n_clusters` must be between 1 and the number of vertices, {n}, got {n_clusters}"

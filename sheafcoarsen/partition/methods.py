@@ -155,10 +155,7 @@ def part_by_metis(links: Links, n_clusters: int, rng: np.random.Generator) -> np
 
 
 def _small_integers(values: np.ndarray) -> np.ndarray:
-    """Scale values to positive integers whose sum is at most about 2^30.
-
-    Integers of at most that sum are unchanged; floats are first scaled to a maximum of 1000.
-    """
+    """Scale floats to at most 1000, and values to positive integers of sum at most about 2^30."""
     if values.dtype.kind == "f":
         values = values * (1000 / max(values.max(initial=0), 1e-300))
     scale = 2**30 / max(float(values.sum()), 1.0)
@@ -245,11 +242,7 @@ def _sheaf_rows(sheaf: CellularSheaf, k: int, rng: np.random.Generator) -> np.nd
 def _leading_eigenvectors(
     matrix: scipy.sparse.csr_array, k: int, rng: np.random.Generator
 ) -> np.ndarray:
-    """Return the eigenvectors of the k largest eigenvalues, by a dense solver or by Lanczos.
-
-    If Lanczos does not converge because eigenvalues are close, as for long paths, shift-and-invert
-    mode is used.
-    """
+    """Return the eigenvectors of the k largest eigenvalues, by a dense solver or by Lanczos."""
     n = matrix.shape[0]
     if n <= 1000:  # faster than Lanczos
         with threads.single_threaded_blas():
@@ -257,7 +250,7 @@ def _leading_eigenvectors(
     v0 = rng.standard_normal(n)
     try:
         return scipy.sparse.linalg.eigsh(matrix, k, which="LA", v0=v0, tol=1e-6, maxiter=100)[1]
-    except scipy.sparse.linalg.ArpackNoConvergence:
+    except scipy.sparse.linalg.ArpackNoConvergence:  # eigenvalues are close, as of long paths
         return scipy.sparse.linalg.eigsh(matrix.tocsc(), k, sigma=1.001, v0=v0, tol=1e-6)[1]
 
 
@@ -300,10 +293,7 @@ def apportioned(weight: np.ndarray, limits: np.ndarray, total: int) -> np.ndarra
 
 
 def _pieces(links: Links, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Label the connected pieces of clusters, in the order of ``labels``.
-
-    Returns labels, weights, and whether each piece is the heaviest one of its cluster.
-    """
+    """Return labels of the connected pieces of clusters, weights, and which are the heaviest."""
     pieces = links.components(labels[links.vertices()] == labels[links.ends])
     weight = grouped_sums(pieces, links.sizes)
     count = len(weight)
@@ -326,7 +316,7 @@ def _merge(
 ) -> tuple[np.ndarray, np.ndarray]:
     """Merge clusters below the lower bound, and the lightest ones while there are too many.
 
-    Returns labels and weights; clusters stay below the upper bound if possible.
+    Clusters stay below the upper bound if possible. Returns labels and weights.
     """
     K = len(weight)
     if n_clusters >= K and (weight >= bounds[0]).all():

@@ -36,7 +36,7 @@ The modules, in the order in which data flows:
     compares two sheaves by graph and stalks.
 ``_fit_maps``
     Maps fitted to signals: `fit_connection` and `fit_maps`.
-``_components``, ``_disjoint_union``
+``_components``
     Connected components, and sheaves side by side.
 """
 
@@ -51,9 +51,10 @@ from sheafcoarsen.sheaf._components import (
     component_count,
     component_labels,
     components,
+    disjoint_union,
     spanning_forest,
+    split,
 )
-from sheafcoarsen.sheaf._disjoint_union import disjoint_union, split
 from sheafcoarsen.sheaf._fit_maps import fit_connection, fit_maps
 from sheafcoarsen.sheaf.from_sheaves import edge_subset, sheaf_like, unit_sheaf
 from sheafcoarsen.sheaf.graphs import GraphLike, edge_weights, graph_arrays, vertex_names

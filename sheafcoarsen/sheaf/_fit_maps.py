@@ -208,10 +208,7 @@ def fit_maps(
 
 
 def _scaled(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return the matrices of a stack divided by powers of two, and the exponents.
-
-    Their entries, or real and imaginary parts, are below 1.
-    """
+    """Return matrices divided by powers of two, so that entries are below 1, and the exponents."""
     parts = np.ascontiguousarray(Z).view(np.float64)
     exponents = np.frexp(np.abs(parts).max(axis=(1, 2), initial=0))[1]
     return np.ldexp(parts, -exponents[:, None, None]).view(Z.dtype), exponents

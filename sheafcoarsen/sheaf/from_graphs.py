@@ -73,9 +73,8 @@ class FromGraphs(Views):
 
         Examples
         --------
-        >>> import networkx as nx
         >>> import sheafcoarsen as sc
-        >>> sc.laplacian(sc.CellularSheaf.constant(nx.path_graph(3))).toarray()
+        >>> sc.laplacian(sc.CellularSheaf.constant([[0, 1], [1, 2]])).toarray()
         array([[ 1., -1.,  0.],
                [-1.,  2., -1.],
                [ 0., -1.,  1.]])
@@ -129,7 +128,7 @@ class FromGraphs(Views):
         0.0
         """
         arrays = graph_arrays(graph, n_vertices)
-        U = edge_values(arrays, transports, "transports", shape=(-1, -1))
+        U = edge_values(arrays, transports, "transports", ndim=2)
         if U.shape[1] != U.shape[2]:
             raise ValueError(f"`transports` must be square, got shape {U.shape}")
         check_unitary(U, lambda e: f"`transports[{e}]` (edge {tuple(arrays.edges[e].tolist())})")
@@ -168,10 +167,8 @@ class FromGraphs(Views):
                [0., 4.]])
         """
         arrays = graph_arrays(graph, n_vertices)
-        tails, heads = (
-            edge_values(arrays, value, name, shape=(-1,))
-            for name, value in (("tail", tail), ("head", head))
-        )
+        tails = edge_values(arrays, tail, "tail", ndim=1)
+        heads = edge_values(arrays, head, "head", ndim=1)
         if tails.shape != heads.shape:
             raise ValueError(
                 f"`tail` and `head` must have the same shape, got {tails.shape} and {heads.shape}"
@@ -275,7 +272,7 @@ class FromGraphs(Views):
         ------
         ValueError, TypeError
             A matrix that is not Hermitian, dimensions that do not sum to its size, or a diagonal
-            block too small for its edges; the message names the block.
+            block too small for its edges; the message names the vertex.
 
         Notes
         -----

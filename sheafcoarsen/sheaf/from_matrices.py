@@ -10,6 +10,7 @@ there is one with these edges: for matrices of factor width 2 (Boman, Chen, Pare
 
 from __future__ import annotations
 
+import functools
 from typing import Any, NamedTuple, TypeAlias
 
 import numpy as np
@@ -31,6 +32,9 @@ Maps: TypeAlias = tuple[np.ndarray, np.ndarray, np.ndarray]
 """Edge maps of equal shape: the edges, the maps at their tails, the maps at their heads."""
 
 
+_thin_svd = functools.partial(np.linalg.svd, full_matrices=False)
+
+
 class Blocks(NamedTuple):
     """Dense blocks of a Hermitian matrix."""
 
@@ -46,41 +50,29 @@ class Blocks(NamedTuple):
 def sheaf_of_laplacian(
     L: Any, dims: npt.ArrayLike
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return the arrays of a sheaf with Laplacian L.
+    """Return the arrays of a sheaf with Laplacian L, with sorted edges (u < v), then sorted loops.
 
-    They are edges, vertex dims, edge dims, tail data and head data, with sorted edges (u, v) with
-    u < v, then sorted loops.
+    They are edges, vertex dims, edge dims, tail data and head data.
     """
     matrix, dims = _checked(L, dims)
-    blocks = _blocks(_hermitian(matrix, dims), dims)
-    for where, stack in blocks.diagonal:
-        values = np.linalg.eigvalsh(stack)
-        allowed = linalg.RESIDUAL_LIMIT * stack.shape[1] * blocks.eps * np.abs(values).max(axis=1)
-        if (k := checks.first_true(values[:, 0] < -allowed)) is not None:
-            raise ValueError(
-                f"`L` is not the Laplacian of a sheaf: its diagonal block ({where[k]}, "
-                f"{where[k]}) must be positive semidefinite, but has the eigenvalue "
-                f"{values[k, 0]:.6g}"
-            )
+    blocks = _blocks(_hermitian(matrix), dims)
     # rounding errors of diagonal blocks minus the contributions of edges
     noise = np.bincount(blocks.pairs.reshape(-1), minlength=len(dims)) + dims
     noise = noise * blocks.eps * blocks.bounds
-    maps = [(where, *_maps(*_factors(-stack))) for where, stack in blocks.above]
-    loops, bad = _loops(blocks, maps, noise)
-    if bad is not None:
-        scaled = _unequal_shares(blocks)
-        if scaled is not None:
-            maps = scaled
-            loops, still = _loops(blocks, maps, noise)
-            bad = None if still is None else bad
-    if bad is not None:
-        vertex, lowest, allowed = bad
-        raise ValueError(
-            f"no sheaf with one edge for each block of `L` was found: the diagonal block of vertex "
-            f"{vertex} is too small for the balanced maps of its edges and leaves the eigenvalue "
-            f"{lowest:.6g} (rounding errors may cause -{allowed:.2g}); build the sheaf from its "
-            f"maps. If `L` has negative eigenvalues, no sheaf has it as its Laplacian"
-        )
+    allowed = linalg.RESIDUAL_LIMIT * noise
+    maps = [(where, *_maps(*_thin_svd(-stack))) for where, stack in blocks.above]
+    loops, lowest = _loops(blocks, maps, noise)
+    if (bad := checks.first_true(lowest < -allowed)) is not None:
+        maps = _unequal_shares(blocks) or maps
+        loops, left = _loops(blocks, maps, noise)
+        if (left < -allowed).any():
+            raise ValueError(
+                f"no sheaf with one edge for each block of `L` was found: the diagonal block of "
+                f"vertex {bad} is too small for the balanced maps of its edges and leaves the "
+                f"eigenvalue {lowest[bad]:.6g} (rounding errors may cause -{allowed[bad]:.2g}); "
+                f"build the sheaf from its maps. If `L` has negative eigenvalues, no sheaf has it "
+                f"as its Laplacian"
+            )
     return _assembled(blocks.pairs, maps, loops, dims, matrix.dtype)
 
 
@@ -113,7 +105,7 @@ def _checked(L: Any, dims: npt.ArrayLike) -> tuple[scipy.sparse.csr_array, np.nd
     return matrix, found
 
 
-def _hermitian(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> scipy.sparse.csr_array:
+def _hermitian(matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     """Return the Hermitian part of a matrix that is Hermitian up to rounding."""
     adjoint = scipy.sparse.csr_array(matrix.conj().T)
     difference = scipy.sparse.coo_array(matrix - adjoint)
@@ -121,19 +113,10 @@ def _hermitian(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> scipy.sparse
     allowed = linalg.RESIDUAL_LIMIT * linalg.eps_of(matrix.dtype) * largest
     if (bad := checks.first_true(np.abs(difference.data) > allowed)) is not None:
         i, j = (int(axis[bad]) for axis in difference.coords)
-        if i == j:
-            raise ValueError(
-                f"`L` must be Hermitian, but its diagonal entry ({i}, {i}) is not real: "
-                f"{matrix[i, i]:.6g}. If L is symmetric, make a sheaf of L.real and one of L.imag "
-                f"or -L.imag, whichever is positive semidefinite"
-            )
-        starts = ragged.offsets(dims)
-        u, v = (int(np.searchsorted(starts, k, side="right")) - 1 for k in (i, j))
         raise ValueError(
-            f"`L` must be Hermitian, but its block ({u}, {v}) is not the adjoint of block "
-            f"({v}, {u}): entries {matrix[i, j]:.6g} at ({i}, {j}) and {matrix[j, i]:.6g} at "
-            f"({j}, {i}) differ by {np.abs(difference.data[bad]):.2g}; if that is rounding, "
-            f"pass (L + L.conj().T) / 2"
+            f"`L` must be Hermitian, but its entries {matrix[i, j]:.6g} at ({i}, {j}) and "
+            f"{matrix[j, i]:.6g} at ({j}, {i}) are not conjugate; if that is rounding, pass "
+            f"(L + L.conj().T) / 2"
         )
     half = matrix.dtype.type(0.5)
     result = scipy.sparse.csr_array(half * matrix + half * adjoint)
@@ -159,25 +142,15 @@ def _blocks(matrix: scipy.sparse.csr_array, dims: np.ndarray) -> Blocks:
         row, column = i[chosen] - starts[u[chosen]], j[chosen] - starts[v[chosen]]
         flat[begins[which] + row * dims[v[chosen]] + column] = entries.data[chosen]
         grouped.append([found for found in ragged.stacks(flat, dims[ends]) if found[1].size])
-    number, largest = np.zeros(n, np.int64), np.zeros(n)
+    number, bounds = np.zeros(n, np.int64), np.zeros(n)
     for where, stack in grouped[1]:
         number[where] = np.arange(len(where))
-        largest[where] = np.abs(stack).max(axis=(1, 2))
-    return Blocks(
-        pairs, grouped[0], grouped[1], number, dims * largest, linalg.eps_of(matrix.dtype)
-    )
+        bounds[where] = stack.shape[1] * np.abs(stack).max(axis=(1, 2))
+    blocks, diagonal = grouped
+    return Blocks(pairs, blocks, diagonal, number, bounds, linalg.eps_of(matrix.dtype))
 
 
 # ---------------------------------------------------------------- edges
-
-
-def _factors(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return U, S and V* of the thin singular value decomposition of each block."""
-    if blocks.shape[1:] == (1, 1):
-        sizes = np.abs(blocks)
-        units = np.divide(blocks, sizes, out=np.ones_like(blocks), where=sizes > 0)
-        return units, sizes[:, 0], np.ones_like(blocks)
-    return np.linalg.svd(blocks, full_matrices=False)
 
 
 def _maps(U: np.ndarray, S: np.ndarray, Vh: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -207,7 +180,7 @@ def _unequal_shares(blocks: Blocks) -> list[Maps] | None:
     for where, stack in above:
         (u, v), (d, d_head) = pairs[where].T, stack.shape[1:]
         scaled = inverses[d][number[u]] @ stack @ inverses[d_head][number[v]]
-        factors.append(_factors(-scaled))
+        factors.append(_thin_svd(-scaled))
         sizes[where] = factors[-1][1].max(axis=1)
     y = _lowest_positive(pairs, sizes, len(bounds), eps)
     if y is None:
@@ -255,11 +228,11 @@ def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int, eps: float) -
 
 def _loops(
     blocks: Blocks, maps: list[Maps], noise: np.ndarray
-) -> tuple[list[tuple[np.ndarray, np.ndarray]], tuple | None]:
-    """Return loops as (vertex of each row, rows) per stalk dimension, and the least definite block.
+) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
+    """Return loops as (vertex of each row, rows) per stalk dimension, and lowest eigenvalues.
 
-    Their Laplacian is the diagonal blocks minus the contributions of the edges. The block is
-    (vertex, lowest eigenvalue of its remainder, bound on the rounding error) or None.
+    The eigenvalues, one for each vertex, are those of the diagonal blocks minus the contributions
+    of the edges, whose positive part is the Laplacian of the loops.
     """
     rest = {stack.shape[1]: stack.copy() for _, stack in blocks.diagonal}
     for where, *ends in maps:
@@ -268,19 +241,14 @@ def _loops(
             places = d * d * blocks.number[vertices][:, None] + np.arange(d * d)
             gram = (_adjoint(part) @ part).reshape(-1, d * d)
             np.subtract.at(rest[d].reshape(-1), places, gram)
-    loops, worst, bad = [], 1.0, None
+    loops, lowest = [], np.zeros(len(noise))
     for where, stack in blocks.diagonal:
         values, vectors = np.linalg.eigh(rest[stack.shape[1]])
-        allowed = linalg.RESIDUAL_LIMIT * noise[where]
-        with np.errstate(divide="ignore", invalid="ignore"):
-            excess = np.where(values[:, 0] < 0, -values[:, 0] / allowed, 0)
-        k = int(excess.argmax())
-        if excess[k] > worst:
-            worst, bad = float(excess[k]), (int(where[k]), values[k, 0], allowed[k])
+        lowest[where] = values[:, 0]
         kept = values > linalg.zero_level(1, 1, noise[where])[:, None]
         rows = np.sqrt(np.maximum(values, 0))[:, :, None] * _adjoint(vectors)
         loops.append((np.repeat(where, kept.sum(axis=1)), rows[kept]))
-    return loops, bad
+    return loops, lowest
 
 
 def _assembled(
@@ -297,7 +265,7 @@ def _assembled(
     at = np.flatnonzero(ranks)
     loop_of = len(pairs) + np.cumsum(ranks > 0) - 1
     edges = np.concatenate([pairs, np.stack([at, at], axis=1)])
-    edge_dims = np.concatenate([dims[pairs].min(axis=1, initial=checks.MAX_DIMENSION), ranks[at]])
+    edge_dims = np.concatenate([dims[pairs].min(axis=1), ranks[at]])
     starts = [ragged.offsets(edge_dims * dims[edges[:, end]]) for end in (0, 1)]
     tail, head = (np.zeros(int(begins[-1]), dtype) for begins in starts)
     for where, tails, heads in maps:

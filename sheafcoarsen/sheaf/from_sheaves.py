@@ -13,6 +13,7 @@ from sheafcoarsen._support import Vertices, checks, labels, ragged
 from sheafcoarsen.sheaf.from_graphs import FromGraphs
 from sheafcoarsen.sheaf.graphs import vertex_names
 from sheafcoarsen.sheaf.maps import MapsLike, flat_maps
+from sheafcoarsen.sheaf.properties import both_ends
 
 Sheaf = TypeVar("Sheaf", bound="FromSheaves")
 
@@ -47,11 +48,9 @@ class FromSheaves(FromGraphs):
                [-4.,  8., -4.],
                [ 0., -4.,  4.]])
         """
-        sheaf = sheaf_like(
-            self,
-            self._replacement("tail_maps", tail_maps, 0, len(self.tail_data)),
-            self._replacement("head_maps", head_maps, 1, len(self.head_data)),
-        )
+        tail = self._replacement("tail_maps", tail_maps, 0, len(self.tail_data))
+        head = self._replacement("head_maps", head_maps, 1, len(self.head_data))
+        sheaf = sheaf_like(self, tail, head)
         sheaf._check_finite()
         # a coarse sheaf may exceed the range for user-supplied maps, so its own range is allowed
         low, high = checks.range_limits(sheaf.dtype)
@@ -100,24 +99,19 @@ class FromSheaves(FromGraphs):
                 "subsheaf of it or one that was loaded: for other sheaves use "
                 "with_maps(tail_maps, head_maps), with maps in edge order"
             )
-        first, second = self._columns
-        count = int(self._columns.max(initial=-1)) + 1
+        columns = self._columns
+        count = int(columns.max(initial=-1)) + 1
         flat, rows, cols = flat_maps(
             "maps", maps, count, "(2 m, d_e, d_v)", "column of `edge_index`"
         )
-        wanted = np.empty((len(rows), 2), np.int64)
-        for end, which in enumerate((first, second)):
-            wanted[which, 0] = self.edge_dims
-            wanted[which, 1] = self.vertex_dims[self.edges[:, end]]
-        starts = ragged.offsets(rows * cols)
-        _check_shapes("maps", rows, cols, *wanted.T)
-        bad, _ = scan(flat)
+        edge_dims, dims = np.empty((2, count), np.int64)
+        edge_dims[columns], dims[columns] = self.edge_dims, self.vertex_dims[self.edges.T]
+        _check_shapes("maps", rows, cols, edge_dims, dims)
+        starts, (bad, _) = ragged.offsets(rows * cols), scan(flat)
         if bad >= 0:
             k = int(np.searchsorted(starts, bad, side="right")) - 1
             raise ValueError(f"`maps[{k}]` must be finite, got {flat[bad]}")
-        return self.with_maps(
-            ragged.blocks(flat, starts, first), ragged.blocks(flat, starts, second)
-        )
+        return self.with_maps(*(ragged.blocks(flat, starts, which) for which in columns))
 
     def _replacement(self, name: str, maps: MapsLike, end: int, size: int) -> np.ndarray:
         """Return new maps of one end as an owned flat array, after checking their shapes."""
@@ -127,8 +121,7 @@ class FromSheaves(FromGraphs):
                 raise ValueError(f"flat `{name}` must have length {size}, got {len(flat)}")
             return flat
         flat, rows, cols = flat_maps(name, maps, self.n_edges)
-        wanted = self.vertex_dims[self.edges[:, end]]
-        _check_shapes(name, rows, cols, self.edge_dims, wanted)
+        _check_shapes(name, rows, cols, self.edge_dims, self.vertex_dims[self.edges[:, end]])
         return flat
 
     def with_labels(self, vertex_labels: Iterable[Hashable] | None) -> Self:
@@ -190,10 +183,8 @@ class FromSheaves(FromGraphs):
         >>> F.subsheaf(["a", "b"]).edges.tolist()
         [[0, 1]]
         """
-        known = self.vertex_labels
-        return labels.named_vertices(
-            "names", names, range(self.n_vertices) if known is None else known
-        )
+        known = range(self.n_vertices) if self.vertex_labels is None else self.vertex_labels
+        return labels.named_vertices("names", names, known)
 
     def subsheaf(self, vertices: Vertices) -> Self:
         """Return the sheaf on the subgraph induced by some vertices, in the order of this sheaf.
@@ -279,14 +270,14 @@ def edge_subset(F: Sheaf, edges: np.ndarray, factors: np.ndarray | None = None) 
 
     Factors are rounded to the scalar type of the maps.
     """
-    factors = np.ones(len(edges)) if factors is None else factors
-    tail, head = (
-        ragged.blocks(data, starts, edges)
-        * np.repeat(factors.astype(data.real.dtype), np.diff(starts)[edges])
-        for data, starts in ((F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets))
+    part = F._part(np.arange(F.n_vertices), edges, F.edges[edges])
+    if factors is None:
+        return part
+    scaled = (
+        data * np.repeat(factors.astype(data.real.dtype), np.diff(starts))
+        for _, data, starts in both_ends(part)
     )
-    dims = F.vertex_dims, F.edge_dims[edges]
-    return F._of_arrays(F.edges[edges], *dims, tail, head, F.vertex_labels)
+    return sheaf_like(part, *scaled)
 
 
 def unit_sheaf(F: Sheaf, unit: float | None = None) -> tuple[Sheaf, float]:

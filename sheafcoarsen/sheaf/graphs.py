@@ -36,34 +36,25 @@ class GraphArrays(NamedTuple):
 
 def graph_arrays(graph: GraphLike, n_vertices: int | None = None) -> GraphArrays:
     """Convert a graph in any of the forms of `GraphLike` to arrays, after checking it."""
-    if isinstance(graph, nx.Graph):
+    if isinstance(graph, nx.Graph) or scipy.sparse.issparse(graph):
         if n_vertices is not None:
             raise ValueError(
-                "`n_vertices` applies to edge arrays only; a networkx graph has a list of nodes"
+                "`n_vertices` applies to edge arrays only; a networkx graph has a list of nodes, "
+                "and an adjacency has a size"
             )
-        return _from_networkx(graph)
-    if scipy.sparse.issparse(graph):
-        if n_vertices is not None:
-            raise ValueError("`n_vertices` applies to edge arrays only; an adjacency has a size")
-        return _from_adjacency(graph)
-    edges = edge_array("graph", graph)
-    n = int(edges.max(initial=-1)) + 1
-    if n > checks.MAX_VERTICES:
-        e = int(np.flatnonzero(edges.max(axis=1) == n - 1)[0])
-        raise ValueError(
-            f"`graph[{e}]` = {tuple(edges[e].tolist())} has a vertex beyond "
-            f"{checks.MAX_VERTICES - 1}; vertices are numbered from 0 without gaps: "
-            f"numpy.unique(edges, return_inverse=True)[1].reshape(-1, 2) renumbers them"
-        )
+        return _from_networkx(graph) if isinstance(graph, nx.Graph) else _from_adjacency(graph)
+    edges, most = edge_array("graph", graph), checks.MAX_VERTICES
+    beyond = (
+        f"{most - 1}; vertices are numbered from 0 without gaps: "
+        f"numpy.unique(edges, return_inverse=True)[1].reshape(-1, 2) renumbers them"
+    )
     if n_vertices is not None:
-        n_vertices = checks.whole_number("n_vertices", n_vertices, at_least=0)
-        if n_vertices < n:
-            e = int(np.flatnonzero(edges.max(axis=1) >= n_vertices)[0])
-            raise ValueError(
-                f"`graph[{e}]` = {tuple(edges[e].tolist())} has a vertex beyond `n_vertices` "
-                f"= {n_vertices}"
-            )
-        n = n_vertices
+        most = checks.whole_number("n_vertices", n_vertices, at_least=0)
+        beyond = f"`n_vertices` = {most}"
+    if (e := checks.first_true((edges >= most).any(axis=1))) is not None:
+        edge = tuple(edges[e].tolist())
+        raise ValueError(f"`graph[{e}]` = {edge} has a vertex beyond {beyond}")
+    n = int(edges.max(initial=-1)) + 1 if n_vertices is None else most
     checks.vertex_count("graph" if n_vertices is None else "n_vertices", n)
     return GraphArrays(n, edges, None, n_vertices is not None, lambda name: None)
 
@@ -128,16 +119,16 @@ def finite_entries(name: str, matrix: scipy.sparse.csr_array) -> scipy.sparse.cs
 
 def edge_array(name: str, value: object) -> np.ndarray:
     """Check that a value is an (m, 2) array of non-negative endpoints; return it as int64."""
-    wanted = f"`{name}` must be a networkx graph, a scipy adjacency or an (m, 2) array"
-    if isinstance(value, str | bytes) or value is None:
-        raise TypeError(f"{wanted}, got {value!r}")
+    given = type(value).__name__
     if isinstance(value, nx.Graph) or scipy.sparse.issparse(value):
-        raise TypeError(
-            f"`{name}` must be an (m, 2) array of vertex indices, got {type(value).__name__}"
-        )
-    if not hasattr(value, "__len__") and not hasattr(value, "__array__"):
+        raise TypeError(f"`{name}` must be an (m, 2) array of vertex indices, got {given}")
+    is_array = hasattr(value, "__len__") or hasattr(value, "__array__")
+    if isinstance(value, str | bytes) or not is_array:
         hint = ": pass its attribute `sheaf`" if hasattr(value, "sheaf") else ""
-        raise TypeError(f"{wanted}, got {type(value).__name__}{hint}")
+        raise TypeError(
+            f"`{name}` must be a networkx graph, a scipy adjacency or an (m, 2) array, got "
+            f"{given}{hint}"
+        )
     if getattr(value, "shape", None) != () and len(value) == 0:  # type: ignore[arg-type]
         return np.zeros((0, 2), dtype=np.int64)
     if isinstance(value, np.ndarray) and value.dtype.kind == "f" and value.size:
@@ -185,16 +176,15 @@ def vertex_names(labels: Iterable[Hashable], n: int) -> tuple:
         if name is None:
             raise ValueError(f"`vertex_labels` must hold names, got None for vertex {v}")
         try:
-            hash(name)
+            u = first.setdefault(name, v)
         except TypeError:
             raise TypeError(
                 f"`vertex_labels` must hold hashable names, got {name!r} for vertex {v}: pass "
                 f"tuples instead of lists"
             ) from None
-        if first.setdefault(name, v) != v:
+        if u != v:
             raise ValueError(
-                f"`vertex_labels` must all differ, got {name!r} for the vertices {first[name]} "
-                f"and {v}"
+                f"`vertex_labels` must all differ, got {name!r} for the vertices {u} and {v}"
             )
     return names
 
@@ -211,13 +201,12 @@ def edge_values(
     value: EdgeValues,
     name: str,
     *,
-    shape: tuple[int, ...] = (),
+    ndim: int = 0,
     missing: float | None = None,
 ) -> np.ndarray:
     """Return one scalar or array per edge, given directly or as the name of an edge attribute.
 
-    ``shape`` is that of one edge's value, where -1 means any size. Edges without the attribute have
-    the value ``missing``; by default a missing value is an error.
+    ``missing`` is the value of edges without the attribute; by default they raise an error.
     """
     m = len(graph.edges)
     given: object = value
@@ -237,24 +226,19 @@ def edge_values(
                 raise ValueError(f"{edge} has no attribute {value!r} for `{name}`")
             given = [missing if item is None else item for item in given]
     # an empty list does not determine the shape of a value
-    if shape and m == 0 and not (isinstance(given, np.ndarray) and given.ndim == 1 + len(shape)):
-        return np.zeros((0, *(max(s, 1) for s in shape)))
-    sizes = ", ".join("d" if s == -1 else str(s) for s in shape)
-    wanted = f"an array of shape ({sizes})" if shape else "a number"
+    if ndim and m == 0 and not (isinstance(given, np.ndarray) and given.ndim == 1 + ndim):
+        return np.zeros((0,) + (1,) * ndim)
+    wanted = f"an array of shape ({', '.join('d' * ndim)})" if ndim else "a number"
     try:
         array = checks.scalar_array(name, given)
     except (TypeError, ValueError) as error:
         raise type(error)(f"{error} (each edge needs {wanted})") from None
-    found: tuple[int, ...] = array.shape
-    if len(found) != 1 + len(shape) or not all(
-        s in (-1, t) for s, t in zip((m, *shape), found, strict=True)
-    ):
+    if array.ndim != 1 + ndim or len(array) != m:
         raise ValueError(
             f"`{name}` must hold {wanted} for each of the {m} edges, got shape {array.shape}"
         )
-    bad = np.flatnonzero([] if m == 0 else ~np.isfinite(array).reshape(m, -1).all(axis=1))
-    if bad.size:
-        e = int(bad[0])
+    finite = np.isfinite(array).all(axis=tuple(range(1, array.ndim)))
+    if (e := checks.first_true(~finite)) is not None:
         raise ValueError(f"`{name}` must be finite, got {array[e]} for {edge_name(graph, e)}")
     return array
 
@@ -272,9 +256,7 @@ def edge_weights(graph: GraphArrays, weight: EdgeValues | None) -> np.ndarray:
     values = edge_values(graph, weight, "weight", missing=1)
     if values.dtype.kind == "c":
         raise TypeError(f"`weight` must be real, got dtype {values.dtype}")
-    negative = np.flatnonzero(values < 0)
-    if negative.size:
-        e = int(negative[0])
+    if (e := checks.first_true(values < 0)) is not None:
         raise ValueError(
             f"`weight` must not be negative, got {values[e]} for {edge_name(graph, e)}; "
             f"CellularSheaf.signed reads negative weights if no edge has a `sign`; with signs "

@@ -178,10 +178,9 @@ def random_maps(
         if kind == "diagonal":
             maps = np.zeros((len(here), r, c), dtype)
             maps[:, np.arange(k), np.arange(k)] = linalg.normal(rng, (len(here), k), dtype)
-        elif r >= c:
-            maps = random_orthonormal(rng, len(here), r, c, dtype)
         else:
-            maps = random_orthonormal(rng, len(here), c, r, dtype).swapaxes(1, 2)
+            maps = random_orthonormal(rng, len(here), max(r, c), k, dtype)
+            maps = maps if r >= c else maps.swapaxes(1, 2)
         data[ragged.range_of_blocks(starts, here)] = maps.reshape(-1)
     return data
 

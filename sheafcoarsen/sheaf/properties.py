@@ -130,9 +130,7 @@ class Views:
         return SheafArrays(*(getattr(self, name) for name in SheafArrays._fields))
 
     def _map(self, e: int, data: np.ndarray, starts: np.ndarray, end: int) -> np.ndarray:
-        if isinstance(e, bool) or not isinstance(e, int | np.integer):
-            raise TypeError(f"`e` must be an integer, the index of an edge, got {e!r}")
-        e = checks.item_index("edge", e, self.n_edges)
+        e = checks.item_index("e", e, "edge", self.n_edges)
         shape = (self.edge_dims[e], self.vertex_dims[self.edges[e, end]])
         return data[starts[e] : starts[e + 1]].reshape(shape)
 

@@ -130,7 +130,7 @@ def test_parts_hold_consecutive_edges_and_are_indexed_like_sequences(memory):
     assert np.array_equal(src.maps(-1)[1], src.maps(count - 1)[1])
     assert np.array_equal(src.edges_of(-1), src.edges_of(count - 1))
     for bad in (True, 1.0, "0"):
-        with pytest.raises(TypeError, match="the index of a part must be an integer"):
+        with pytest.raises(TypeError, match="`p` must be an integer, the index of a part"):
             src.maps(bad)
     with pytest.raises(IndexError, match=f"part {count} is out of range for {count} parts"):
         src.maps(count)

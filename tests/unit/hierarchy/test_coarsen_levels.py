@@ -11,7 +11,6 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from tests.support import reference
-from tests.support.errors import raises
 from tests.support.helpers import assert_residual, assert_verified
 from tests.support.strategies import mode_counts, partitions, sheaves
 from tests.unit.coarsening.test_coarsen import blocks_of
@@ -185,12 +184,6 @@ def test_each_level_uses_its_entry_of_rank():
     assert H.stopped_because == "`rank` has entries for 2 levels"
     H = sc.coarsen_levels(GRID, 10, rank=[3, 4, 5])  # `min_vertices` ends the levels before
     assert (len(H), H.stopped_because) == (1, FEW.format(40, 100))
-
-
-def test_errors_name_their_level():
-    large = CellularSheaf.constant(nx.path_graph(2000))
-    with raises('ValueError: level 0: `n_clusters` must be at most 500 for method "spectral"'):
-        sc.coarsen_levels(large, 2, rank=1, method="spectral")
 
 
 def test_eliminate_adds_an_exact_first_level(tmp_path):

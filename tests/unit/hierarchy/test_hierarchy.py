@@ -1,8 +1,7 @@
-"""Hierarchies: composition, transfer, ledger, recoarsening, table and invalid input."""
+"""Hierarchies: composition, transfer, ledger, recoarsening and table."""
 
 import dataclasses
 import re
-from functools import partial
 
 import networkx as nx
 import numpy as np
@@ -13,7 +12,6 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
 from tests.support import reference
-from tests.support.errors import raises
 from tests.support.helpers import (
     assert_closes,
     assert_residual,
@@ -35,10 +33,6 @@ def assert_is_composite(H):
     """Assert that the last Laplacian is R* L R for the product R of all levels."""
     P, _, blocks = composite(H)
     assert_is_galerkin(sc.laplacian(H.sheaves[-1]).toarray(), H.fine, P, blocks, levels=len(H) + 1)
-
-
-SIX = CellularSheaf.random(nx.path_graph(6), 2, 2, seed=3)
-THREE, TWO = Partition([0, 0, 1, 1, 2, 2]), Partition([0, 0, 1])
 
 
 @pytest.mark.statement("thm:Galerkin_realization")
@@ -206,44 +200,6 @@ def test_the_table_remarks_on_laplacians_that_grew():
     assert "level 1" not in repr(H) + H._repr_html_()
     lean = sc.coarsen_levels(ring, partitions=partitions, rank=1)
     assert "Laplacian" not in repr(lean) + lean._repr_html_()
-
-
-FIVE = CellularSheaf.random(nx.path_graph(5), 2, 2, seed=3)
-TAKE_A_LEVEL = (
-    lambda H, level: H.prolongation(level),
-    lambda H, level: H.pool(np.ones(12), level),
-    lambda H, level: H.lift(np.ones(4), level),
-)
-BAD_LEVELS = {
-    3: "ValueError: `level` must be an index of `sheaves`, from 0 for the fine sheaf to 2 for the "
-    "coarsest one, got 3",
-    -1: "ValueError: `level` must be at least 0, got -1",
-    "coarsest": "TypeError: `level` must be an integer",
-}
-EDGES = "its edges differ, there are 4 of them, not 5: use coarsen_levels for another"
-OTHER = "must be a coarsening of"
-SHAPE = "must have shape (dim_c0,) or (dim_c0, h) with dim_c0 ="
-INVALID = [
-    *((partial(call, level=k), BAD_LEVELS[k]) for call in TAKE_A_LEVEL for k in BAD_LEVELS),
-    (lambda H: H.pool(np.ones(4)), f"ValueError: `x` {SHAPE} 12 of the fine sheaf"),
-    (lambda H: H.ledger(np.ones(4)), f"ValueError: `x` {SHAPE} 12 of the fine sheaf"),
-    (lambda H: H.lift(np.ones(4), 1), f"ValueError: `z` {SHAPE} 6 of level 1's sheaf"),
-    (lambda H: H[2], "IndexError: index out of range"),
-    (lambda H: H.recoarsen(FIVE), f"ValueError: {EDGES}"),
-    (lambda H: sc.Hierarchy(SIX, ()).recoarsen(FIVE), f"ValueError: {EDGES}"),
-    (lambda H: sc.Hierarchy(SIX, H[1:]), f"ValueError: `levels[0]` {OTHER} `fine`"),
-    (lambda H: sc.Hierarchy(SIX, [H[0]] * 2), f"ValueError: `levels[1]` {OTHER} `levels[0].sheaf`"),
-    (lambda H: sc.Hierarchy(SIX, (H[0], SIX)), "TypeError: `levels[1]` must be a Coarsening, got"),
-    # they are measured and not an argument
-    (lambda H: sc.Hierarchy(SIX, H.levels, seconds=(1.0, 2.0)), "TypeError: seconds"),
-]
-
-
-@pytest.mark.parametrize(("call", "error"), INVALID)
-def test_invalid_levels_and_cochains_raise(call, error):
-    H = sc.coarsen_levels(SIX, partitions=[THREE, TWO], rank=2)
-    with raises(error):
-        call(H)
 
 
 @pytest.mark.filterwarnings("default::sheafcoarsen.TiedModesWarning")

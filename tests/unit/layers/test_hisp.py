@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, HiSP, Partition
 from tests.support import reference
-from tests.support.errors import raises
-from tests.support.helpers import assert_residual, eps_of, size, subspace_difference
+from tests.support.helpers import assert_residual, eps_of, normal, size, subspace_difference
 from tests.support.strategies import DTYPES, graphs, sheaves, sheaves_with_partitions
 
 OPERATORS = st.sampled_from(["internal", "principal"])
@@ -21,9 +20,7 @@ pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
 def features(F, h, seed):
-    rng = np.random.default_rng(seed)
-    x = rng.standard_normal((F.dim_c0, h))
-    return (x + 1j * rng.standard_normal(x.shape) if F.dtype.kind == "c" else x).astype(F.dtype)
+    return normal(np.random.default_rng(seed), (F.dim_c0, h), F.dtype)
 
 
 def blocks(out):
@@ -285,23 +282,6 @@ def test_readout_matches_numpy_for_one_graph_and_for_a_batch(how, dtype):
         np.testing.assert_array_equal(sc.readout(x), whole)
         huge = np.full((3, 1), 2e38, np.float32)  # the sum overflows in single precision
         assert sc.readout(huge, "mean") == np.float32(2e38)
-
-
-F = CellularSheaf.random(nx.path_graph(4), 2, 2, seed=1)
-X = np.ones((4, 6))
-
-
-def test_too_many_clusters_raise():
-    with raises("ValueError: `n_clusters` must be between 1 and the number of vertices, 4, got 5"):
-        HiSP(1, 5)(F, X)
-    large = CellularSheaf.constant(nx.path_graph(700))
-    with pytest.raises(ValueError, match='must be at most 500 for method "spectral".*use "balls"'):
-        HiSP(1, 600, "spectral")(large, np.ones((700, 1)))
-    # "auto" allows any number of clusters
-    assert HiSP(1, 600)(large, np.ones((700, 1))).x.shape == (600, 1)
-    huge = 10**30
-    with raises(f"ValueError: `n_modes` = {huge} pads the pooled features to 6e+30 entries, which"):
-        HiSP(huge, 2)(F, X)
 
 
 # ---------------------------------------------------------------- new maps

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen.operators import canonical_csr, index_dtype
+from sheafcoarsen.operators import index_dtype
 from tests.support import reference
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual, covering, eps_of, new_maps
@@ -77,21 +77,6 @@ def test_each_laplacian_has_its_own_arrays_and_stores_zeros(format):
     again = sc.laplacian(F, format)
     assert again.nnz == 4
     assert again.toarray().tolist() == [[1, 0], [0, 0]]
-
-
-def test_bsr_with_mixed_stalk_dimensions_raises():
-    F = CellularSheaf([[0, 1]], [[[1.0, 2.0]]], [[[1.0]]])
-    for build in (sc.laplacian, sc.LaplacianPattern):
-        with pytest.raises(
-            ValueError, match="equal dimensions .* vertex 1 has dimension 1, vertex 0 has 2"
-        ):
-            build(F, format="bsr")
-        with raises("ValueError: `format` must be one of 'csr', 'bsr', got 'coo'"):
-            build(F, format="coo")
-    nothing = np.zeros((0, 1, 1))
-    for dims, why in (([], "there are no vertices"), ([0, 0], "vertex 0 has dimension 0")):
-        with pytest.raises(ValueError, match=why):
-            sc.laplacian(CellularSheaf([], nothing, nothing, dims), format="bsr")
 
 
 @given(sheaves(), st.data())
@@ -217,15 +202,6 @@ def test_indices_have_32_bits_if_they_suffice():
     assert sc.laplacian(CellularSheaf.constant([[0, 1]])).indices.dtype == np.int32
     assert index_dtype(2**31 - 1) == np.int32
     assert index_dtype(2**31) == np.int64
-
-
-def test_canonical_csr_is_not_sorted_again():
-    data, indices, indptr = np.array([1.0, 2.0]), np.array([1, 0]), np.array([0, 1, 2])
-    A = canonical_csr(data, indices, indptr, (2, 2))
-    assert A.has_canonical_format
-    assert A.has_sorted_indices
-    assert np.shares_memory(A.data, data)
-    assert A.toarray().tolist() == [[0.0, 1.0], [2.0, 0.0]]
 
 
 @pytest.mark.parametrize("shape", [(2, 2), (4, 3), "mixed"], ids=str)

@@ -162,11 +162,6 @@ def test_components_equal_those_of_networkx(F):
     np.testing.assert_array_equal(sc.components(zero), expected, strict=True)
 
 
-def test_parallel_edges_connect_like_one_edge():
-    F = CellularSheaf.constant([[0, 1]] * 256)
-    assert sc.components(F).tolist() == [0, 0]
-
-
 def test_split_keeps_vertex_names():
     F = CellularSheaf.constant(nx.Graph([("a", "b"), ("c", "d")]))
     parts = sc.split(F, [0, 2, 2, 4])

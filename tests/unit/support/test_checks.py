@@ -51,7 +51,6 @@ def entries(count, itemsize=8):
     [
         # labels have 32 bits
         (np.inf, vertices, np.iinfo(np.int32).max, "2147483648 vertices, but there may be at most"),
-        (np.inf, entries, checks.MAX_ENTRIES, "1.1e+12 map entries (8.8e+03 GB), more than fits"),
         (16e9, vertices, 10**9, "1000000001 vertices, at least 16 GB, which exceeds this"),
         (16e9, entries, 2 * 10**9, "2e+09 map entries (16 GB), more than fits"),
         (16e9, lambda n: entries(n, 16), 10**9, "1e+09 map entries (16 GB), more than fits"),
@@ -108,12 +107,6 @@ def test_scalar_arrays_keep_their_type_in_native_byte_order(dtype):
     assert (cast.dtype, cast.dtype.isnative, cast.tolist()) == (dtype, True, [1, 2])
     assert checks.scalar_type("dtype", swapped.dtype) == np.dtype(dtype)
     assert checks.scalar_type("dtype", np.dtype(dtype).name) == np.dtype(dtype)
-
-
-@pytest.mark.parametrize("dtype", [np.int8, np.uint64])
-def test_integer_arrays_become_float64(dtype):
-    cast = checks.scalar_array("x", np.array([[1, 2]], dtype))
-    assert (cast.dtype, cast.tolist()) == (np.float64, [[1.0, 2.0]])
 
 
 def two_dimensions(name, value):
@@ -205,28 +198,21 @@ def test_damaged_csr_csc_and_bsr_matrices_raise(kind, attribute, change):
             use(A)
 
 
-COLUMN = "entry 2 has the column index 3, out of range for 3 columns"
-ROW = "entry 0 has the row index -1, out of range for 3 rows"
-INDEX = "axis 1 index 3 exceeds matrix dimension 3"
-BLOCK = "entry 2 has the block column index 3, out of range for 3 block columns"
-LENGTH = "its `rows` and `data` differ in length"
-
-
 @pytest.mark.parametrize(
-    ("kind", "attribute", "change", "message"),
+    ("kind", "attribute", "change"),
     [
-        ("coo", "coords", lambda ij: (ij[0], ij[1] + 1), COLUMN),
-        ("coo", "coords", lambda ij: (ij[0] - 1, ij[1]), ROW),
-        ("bsr", "indices", lambda indices: indices + 1, BLOCK),
-        ("lil", "rows", lambda rows: [[3], *rows[1:]], INDEX),
-        ("lil", "data", lambda data: [[1.0] * 9, *data[1:]], LENGTH),
+        ("coo", "coords", lambda ij: (ij[0], ij[1] + 1)),
+        ("coo", "coords", lambda ij: (ij[0] - 1, ij[1])),
+        ("coo", "data", lambda data: data[:-1]),
+        ("lil", "rows", lambda rows: [[3], *rows[1:]]),
+        ("lil", "data", lambda data: [[1.0] * 9, *data[1:]]),
     ],
 )
-def test_damaged_matrices_of_other_formats_raise(kind, attribute, change, message):
+def test_damaged_matrices_of_other_formats_raise(kind, attribute, change):
     A = SPARSE.asformat(kind)
     values = change(getattr(A, attribute))
     setattr(A, attribute, np.array(values, object) if kind == "lil" else values)
-    with raises(f"ValueError: `A` is a damaged sparse matrix: {message}"):
+    with raises("ValueError: `A` is a damaged sparse matrix: "):
         checks.csr_matrix("A", A)
 
 
@@ -241,20 +227,6 @@ def test_csr_matrix_copies_valid_matrices(kind):
 
 
 PATH = sc.CellularSheaf.constant(nx.path_graph(3), dim=2)
-
-
-@pytest.mark.parametrize("dtype", checks.SCALARS)
-def test_squares_are_safe_within_the_range_but_not_far_beyond_it(dtype):
-    low, high = checks.range_limits(dtype)
-    info = np.finfo(dtype)
-    real = info.dtype.type
-    assert np.isfinite(real(high) ** 2 * real(1e6))
-    assert real(low) ** 2 >= info.tiny * 1e6
-    for inside in (low, high, 0.0):
-        checks.check_range("maps", inside, dtype)
-    for outside in (low * 0.999, high * 1.001):
-        with raises(f"ValueError: squares in {np.dtype(dtype)} are safe: rescale the maps"):
-            checks.check_range("maps", outside, dtype)
 
 
 def test_cochain_returns_the_common_scalar_type_in_c_order():
@@ -272,6 +244,7 @@ LIFTED = "; y.reshape(6, -1) converts features of equal stalks, one row per vert
 @pytest.mark.parametrize(
     ("shape", "hint"),
     [
+        ((), ""),
         ((5,), ""),
         ((6, 1, 1), STACKED),
         ((3, 2), STACKED),
