@@ -113,6 +113,12 @@ def _hermitian(matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
     allowed = linalg.RESIDUAL_LIMIT * linalg.eps_of(matrix.dtype) * largest
     if (bad := checks.first_true(np.abs(difference.data) > allowed)) is not None:
         i, j = (int(axis[bad]) for axis in difference.coords)
+        if i == j:
+            raise ValueError(
+                f"`L` must be Hermitian, but its diagonal entry ({i}, {i}) is not real: "
+                f"{matrix[i, i]:.6g}. If L is symmetric, make a sheaf of L.real and one of L.imag "
+                f"or -L.imag, whichever is positive semidefinite"
+            )
         raise ValueError(
             f"`L` must be Hermitian, but its entries {matrix[i, j]:.6g} at ({i}, {j}) and "
             f"{matrix[j, i]:.6g} at ({j}, {i}) are not conjugate; if that is rounding, pass "

@@ -148,7 +148,7 @@ CellularSheaf.from_laplacian(L=sc.laplacian(CellularSheaf.constant(PATH, 2)), di
     dims=[1, 1] -> `dims` must sum to the size of `L`, 8, got 2
     L=np.eye(4) + np.diag([0.5], 3)
         -> `L` must be Hermitian, but its entries 0.5 at (0, 3) and 0 at (3, 0) are not conjugate
-    L=np.diag([1.0, 1, 1j, 1]) -> its entries 0+1j at (2, 2) and 0+1j at (2, 2) are not conjugate
+    L=np.diag([1.0, 1, 1j, 1]) -> its diagonal entry (2, 2) is not real: 0+1j. If L is symmetric
     L=np.diag([1.0, 1, 1, -2]) -> the diagonal block of vertex 1 is too small for the balanced maps
         of its edges and leaves the eigenvalue -2
     L=[[1.0, -1.0], [-1.0, 0.0]], dims=1 -> the diagonal block of vertex 1 is too small
