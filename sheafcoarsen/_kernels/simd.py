@@ -156,11 +156,7 @@ if JIT_IS_OFF:
         return x[indices].astype(np.array(lanes).dtype)
 
     def add_block(sums, sign, a, at, step, others, exact=None):
-        """Return sums plus sign A times other vectors; row i of A starts at a[at + i step].
-
-        Complex products use fused operations unless ``exact`` is given. Without them, the blocks
-        A* B and B* A are adjoint to the bit.
-        """
+        """Return sums plus sign A times other vectors; row i of A starts at a[at + i step]."""
         indices = at + step * np.arange(len(sums))[:, None] + np.arange(len(others))
         return sums + sign * a[indices].astype(sums.dtype) @ others
 

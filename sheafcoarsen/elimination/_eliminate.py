@@ -123,14 +123,14 @@ class Elimination(ReadOnly):
         array([0. , 1.5, 2. , 1.5, 0. ])
         """
         reduced = self._plain.forward(right)
-        x = np.empty_like(reduced)
+        x = np.zeros_like(reduced)
         x[self._kept_coordinates] = solve(reduced[self._kept_coordinates])
         return self._plain.extend(x, reduced)
 
     @cached_property
     def is_determined(self) -> bool:
         """Whether z and b determine ``extend(z, b)``: no L_vv is singular at its elimination."""
-        return not self._plain.kernel_dims().any()
+        return self._plain.kernel().shape[1] == 0
 
     @cached_property
     def growth(self) -> float:
@@ -203,7 +203,7 @@ class Elimination(ReadOnly):
         dtype = z.dtype if right is None else np.result_type(z.dtype, right.dtype)
         double = np.result_type(dtype, np.float64)
         columns = as_columns(z)
-        x = np.empty((self.fine.dim_c0, columns.shape[1]), double)
+        x = np.zeros((self.fine.dim_c0, columns.shape[1]), double)
         x[self._kept_coordinates] = columns
         reduced = None
         if right is not None:

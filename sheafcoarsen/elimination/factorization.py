@@ -122,22 +122,13 @@ def _remaining_sheaf(
     """Return the remaining sheaf: edges a < b sorted by (a, b), then loops sorted by a."""
     number = np.full(F.n_vertices, -1)
     number[kept] = np.arange(len(kept))
-    chosen, rows = np.empty(len(links.edges), np.int64), np.empty(len(links.edges), np.int64)
-    count = kernels.list_edges(kept, links, chosen, rows)
-    chosen, rows = chosen[:count], rows[:count]
+    chosen, heights = np.empty((2, len(links.edges)), np.int64)
+    seen = np.empty(F.n_vertices, links.edges.dtype)
+    count = kernels.list_edges(kept, links, seen, chosen, heights)
+    chosen, heights = chosen[:count], heights[:count]
     pairs = np.sort(links.edges[chosen, :2].astype(np.int64), axis=1)
-    keys = number[pairs[:, 0]] * len(kept) + number[pairs[:, 1]]
-    order = np.lexsort((chosen, keys))
-    chosen, rows, pairs, keys = chosen[order], rows[order], pairs[order], keys[order]
-    # join the rings of parallel edges, and choose the first of them
-    begins = np.flatnonzero(np.diff(keys, prepend=-1))
-    before = np.arange(count) - 1
-    before[begins] = np.append(begins[1:], count) - 1
-    links.edges[chosen, kernels.RING] = links.edges[chosen[before], kernels.RING]
-    heights = np.diff(
-        np.append(ragged.offsets(rows)[begins], rows.sum())
-    )  # rows of all parallel edges
-    chosen, pairs = chosen[begins], pairs[begins]
+    order = np.lexsort(pairs.T[::-1])
+    chosen, heights, pairs = chosen[order], heights[order], pairs[order]
     with_loop = kept[links.vertices[kept, kernels.LOOPS] >= 0]
     chosen = np.concatenate([chosen, links.vertices[with_loop, kernels.LOOPS]])
     pairs = np.concatenate([pairs, np.stack([with_loop, with_loop], axis=1)])

@@ -38,100 +38,82 @@ class Substitution(NamedTuple):
         return b
 
     def extend(self, x: np.ndarray, reduced: np.ndarray | None = None) -> np.ndarray:
-        """Compute x at eliminated vertices, in place; ``reduced`` is the result of `forward`."""
+        """Add G x_neighbors, and W W* b_v, to the rows of eliminated vertices v in place.
+
+        ``reduced`` is the result of `forward`.
+        """
         b = np.empty((0, x.shape[1]), x.dtype) if reduced is None else reduced
         kernels.extend_backward(self.steps, self.dims, ragged.offsets(self.dims), x, b)
         return x
 
-    def prolongation(self) -> scipy.sparse.csr_array:
-        """Return the matrix of `extend`, with rows for C^0 and columns for the kept stalks."""
-        dims, kept, steps = self.dims, self.kept, self.steps
-        n, dim = len(dims), int(dims.sum())
-        workspace = len(kept) + len(steps.neighbors) + 16
+    def extend_sparse(self, X: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
+        """Return the result of `extend` for a sparse X."""
+        dtype, size = self.steps.blocks.dtype, X.nnz + len(self.steps.blocks) + 16
         while True:
-            empty = np.empty(n, np.int64), np.empty(n, np.int64), np.empty(workspace, np.int64)
-            anchors = kernels.Anchors(*empty)
-            if kernels.find_anchors(steps, kept, anchors):
+            columns, values = np.empty(size, np.int64), np.empty(size, dtype)
+            columns[: X.nnz], values[: X.nnz] = X.indices, X.data
+            first, counts = X.indptr[:-1].astype(np.int64), np.diff(X.indptr).astype(np.int64)
+            rows, unset = (first, counts, columns, values), np.full(X.shape[1], -1)
+            if kernels.substitute_rows(
+                self.steps, self.dims, ragged.offsets(self.dims), rows, unset
+            ):
                 break
-            workspace *= 2
-        columns = ragged.offsets(dims[kept])
-        used = int((anchors.starts + anchors.counts).max(initial=0))
-        sizes = ragged.offsets(dims[kept][anchors.kept[:used]])
-        widths = sizes[anchors.starts + anchors.counts] - sizes[anchors.starts]
-        begins = ragged.offsets(dims * widths)
-        data = np.zeros(int(begins[-1]), steps.blocks.dtype)
-        data[ragged.range_of_blocks(begins, kept)] = ragged.identities(dims[kept])
-        kernels.put_prolongation(steps, anchors, dims, np.diff(sizes), widths, begins, data)
-        of_anchors = ragged.ranges(columns[anchors.kept[:used]], np.diff(sizes))
-        rows = np.repeat(sizes[anchors.starts], dims), np.repeat(widths, dims)
-        itype = index_dtype(max(len(data), dim))
-        entries = (
-            data,
-            of_anchors[ragged.ranges(*rows)].astype(itype),
-            ragged.offsets(rows[1]).astype(itype),
-        )
-        P = scipy.sparse.csr_array(entries, shape=(dim, int(columns[-1])))
+            size *= 2
+        entries, indptr = ragged.ranges(first, counts), ragged.offsets(counts)
+        itype = index_dtype(max(len(entries), *X.shape))
+        arrays = values[entries], columns[entries].astype(itype), indptr.astype(itype)
+        P = scipy.sparse.csr_array(arrays, shape=X.shape)
+        P.sort_indices()
         P.eliminate_zeros()
         return P
 
-    def kernel_dims(self) -> np.ndarray:
-        """Return dim ker M of each step.
+    def prolongation(self) -> scipy.sparse.csr_array:
+        """Return the matrix of `extend`, with rows for C^0 and columns for the kept stalks."""
+        rows = ragged.range_of_blocks(ragged.offsets(self.dims), self.kept)
+        entries = np.ones(len(rows)), (rows, np.arange(len(rows)))
+        shape = (int(self.dims.sum()), len(rows))
+        return self.extend_sparse(scipy.sparse.csr_array(entries, shape=shape))
+
+    def kernel(self) -> scipy.sparse.csr_array:
+        """Return orthonormal bases of ker M of all steps as columns, with rows for C^0.
 
         Since (M* M)^+ = W W*, ker M is the orthogonal complement of the nonzero columns of W.
         """
-        d = self.dims[self.steps.vertices].astype(np.int64)
-        kernel = np.zeros_like(d)
+        starts, vertices = ragged.offsets(self.dims), self.steps.vertices
+        d = self.dims[vertices].astype(np.int64)
+        data, rows, columns = [np.empty(0, self.steps.inverses.dtype)], [starts[:0]], [starts[:0]]
         for alike, W in ragged.stacks(self.steps.inverses, np.stack([d, d], axis=1)):
-            kernel[alike] = (W == 0).all(axis=1).sum(axis=1)
-        return kernel
-
-    def widened(self, kernel: np.ndarray) -> "Substitution":
-        """Return the steps with one more neighbour, the last, at each vertex whose M has a kernel.
-
-        The new vertices, which are kept, hold the coordinates of x_v in an orthonormal basis of
-        that kernel, of dimension ``kernel``.
-        """
-        steps, has = self.steps, np.flatnonzero(kernel)
-        starts, neighbors = steps.starts.astype(np.int64), steps.neighbors
-        d = self.dims[steps.vertices].astype(np.int64)
-        sizes, inverses = d[has], ragged.blocks(steps.inverses, ragged.offsets(d * d), has)
-        begins = ragged.offsets(sizes * kernel[has])
-        bases = np.empty(int(begins[-1]), inverses.dtype)
-        for alike, W in ragged.stacks(inverses, np.stack([sizes, sizes], axis=1)):
+            zero = (W == 0).all(axis=1)
+            has = zero.any(axis=1)
+            if not has.any():
+                continue
+            W, zero, first = W[has], zero[has], starts[vertices[alike[has]]]
             largest = np.abs(W).max(axis=1, keepdims=True)
             # zero columns of W are last; columns of Q in their places are orthogonal to the others
             Q = np.linalg.qr(W / np.where(largest > 0, largest, 1))[0]
-            column = np.arange(W.shape[2]) - W.shape[2] + kernel[has[alike], None]
-            bases[ragged.range_of_blocks(begins, alike)] = Q[
-                np.broadcast_to(column[:, None] >= 0, Q.shape)
-            ]
-        total = ragged.offsets(self.dims[neighbors])
-        # in every row of G, the new columns follow the old ones
-        row_ends = ragged.offsets(np.repeat(total[starts[1:]] - total[starts[:-1]], d))[1:]
-        new = len(self.dims) + np.arange(len(has))
-        wide = steps._replace(
-            starts=ragged.offsets(np.diff(starts) + (kernel > 0)).astype(steps.starts.dtype),
-            neighbors=np.insert(neighbors, starts[1:][has], new),
-            blocks=np.insert(steps.blocks, np.repeat(row_ends, np.repeat(kernel, d)), bases),
-        )
-        return Substitution(np.append(self.dims, kernel[has]), wide, np.append(self.kept, new))
+            at = first[:, None] + np.arange(W.shape[1])
+            _, row, column = np.broadcast_arrays(Q, at[:, :, None], at[:, None, :])
+            for found, array in ((data, Q), (rows, row), (columns, column)):
+                found.append(array[np.broadcast_to(zero[:, None], Q.shape)])
+        entries, row, column = (np.concatenate(found) for found in (data, rows, columns))
+        used, column = np.unique(column, return_inverse=True)
+        return scipy.sparse.csr_array((entries, (row, column)), shape=(int(starts[-1]), len(used)))
 
 
 @dataclass(frozen=True, eq=False)
 class FreeSections:
     """Substitution that projects out the sections supported on eliminated vertices.
 
-    They are the columns of ``basis``, of norm 1, with the growth factors ``sizes``; ``change``
-    holds their coordinates in the kernels at the vertices that were added to ``wide``.
+    They are the columns of ``basis``, of norm 1, with the growth factors ``sizes``, and extend the
+    columns of ``start``, which are in the kernels at single vertices.
     """
 
+    plain: Substitution
+    start: scipy.sparse.csr_array
     basis: scipy.sparse.csr_array
-    adjoint: scipy.sparse.csr_array  # of the basis
     gram: scipy.sparse.csr_array
     factors: Factors  # of ``gram``
-    change: scipy.sparse.csr_array
     sizes: np.ndarray
-    wide: Substitution
 
     def forward(self, b: np.ndarray) -> np.ndarray:
         """Return b after projection and forward substitution.
@@ -139,32 +121,23 @@ class FreeSections:
         The component of b in the span of the sections accumulates at vertices whose M has a kernel,
         with rounding errors that grow like the sections, and is removed there.
         """
-        dim = len(b)
-        reduced = self._forward(b)
+        reduced = self.plain.forward(b)
         for _ in range(2):  # the second time corrects rounding errors
-            coefficients = self.factors.solve(self.change.conj().T @ reduced[dim:])
-            reduced -= self._forward(self.basis @ coefficients)
-        return reduced[:dim]
-
-    def _forward(self, b: np.ndarray) -> np.ndarray:
-        """Return the result of ``forward`` at all vertices, followed by kernel coordinates."""
-        wide = np.concatenate([b, np.zeros((self.change.shape[0], b.shape[1]), b.dtype)])
-        return self.wide.forward(wide)
+            coefficients = self.factors.solve(self.start.conj().T @ reduced)
+            reduced -= self.plain.forward(self.basis @ coefficients)
+        return reduced
 
     def extend(self, x: np.ndarray, reduced: np.ndarray | None = None) -> np.ndarray:
         """Return the result of back substitution, orthogonal to the sections.
 
         Their component is removed before substitution, so that values stay small.
         """
-        dim = len(x)
-        wide = np.concatenate([x, np.zeros((self.change.shape[0], x.shape[1]), x.dtype)])
-        self.wide.extend(wide, reduced)
+        given, x = x, self.plain.extend(x.copy(), reduced)
         for _ in range(2):  # the second time corrects rounding errors
-            coefficients = self.factors.solve(self.adjoint @ wide[:dim])
-            wide[dim:] -= self.change @ coefficients
-            self.wide.extend(wide, reduced)
-        x = wide[:dim]
-        coefficients = self.factors.solve(self.adjoint @ x)  # left by rounding, removed below
+            given = given - self.start @ self.factors.solve(self.basis.conj().T @ x)
+            x = self.plain.extend(given.copy(), reduced)
+        # what rounding left is removed below
+        coefficients = self.factors.solve(self.basis.conj().T @ x)
         largest = abs(x).max(axis=0, initial=0.0)  # scale x, because its squares may overflow
         norms = largest * np.linalg.norm(x / np.where(largest > 0, largest, 1), axis=0)
         # sections with large growth factors are too inaccurate to be subtracted
@@ -179,10 +152,9 @@ class FreeSections:
         columns with entries in different components are merged into one dense column.
         """
         part = connected_components(abs(self.gram), directed=False)[1]
-        both = self.wide.prolongation()
-        P = both[: self.basis.shape[0], : both.shape[1] - self.change.shape[0]]
+        P = self.plain.prolongation()
         for _ in range(2):  # the second time corrects rounding errors
-            coefficients = scipy.sparse.csr_array(self.adjoint @ P)
+            coefficients = scipy.sparse.csr_array(self.basis.conj().T @ P)
             P = scipy.sparse.csr_array(P - self.basis @ self._solve_sparse(coefficients, part))
         P.sort_indices()
         return P
@@ -212,13 +184,11 @@ def free_sections(plain: Substitution) -> FreeSections | None:
 
     None is returned as well if the sections overflow or are parallel up to rounding.
     """
-    kernel = plain.kernel_dims()
-    if not kernel.any():
+    start = plain.kernel()
+    if not start.shape[1]:
         return None
-    wide = plain.widened(kernel)
     with np.errstate(over="ignore", invalid="ignore"):
-        both = wide.prolongation()
-        basis = both[: int(plain.dims.sum()), int(plain.dims[plain.kept].sum()) :]
+        basis = plain.extend_sparse(start)
         scales = 1 / np.sqrt((abs(basis) ** 2).sum(axis=0))
     if not (scales > 0).all():
         return None
@@ -233,12 +203,11 @@ def free_sections(plain: Substitution) -> FreeSections | None:
     rounding = 100
     if sizes.max() * rounding * linalg.eps_of(np.float64) >= 1:
         return None
-    change = scipy.sparse.csr_array(scipy.sparse.diags_array(scales) @ transform)
+    start = scipy.sparse.csr_array(start @ scipy.sparse.diags_array(scales) @ transform)
     basis = scipy.sparse.csr_array(basis @ transform)
-    adjoint = scipy.sparse.csr_array(basis.conj().T)
-    gram = scipy.sparse.csr_array(adjoint @ basis)
+    gram = scipy.sparse.csr_array(basis.conj().T @ basis)
     factors = Factors(gram, linalg.eps_of(np.float64))
-    return FreeSections(basis, adjoint, gram, factors, change, sizes, wide)
+    return FreeSections(plain, start, basis, gram, factors, sizes)
 
 
 def _towards_orthonormal(basis: scipy.sparse.csr_array) -> scipy.sparse.csr_array:

@@ -51,7 +51,13 @@ from sheafcoarsen.modes.local_operators import (
     local_operator_of,
 )
 from sheafcoarsen.modes.oversampled import ClusterPatches
-from sheafcoarsen.modes.problems import MAX_DENSE, Whole, check_dense, is_large
+from sheafcoarsen.modes.problems import (
+    MAX_DENSE,
+    Whole,
+    check_dense,
+    is_large,
+    kernel_workspace,
+)
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout
 from sheafcoarsen.modes.result import LocalModes, warn_if_empty, warn_if_sections_lost, warn_if_tied
 from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE
@@ -74,6 +80,7 @@ __all__ = [
     "check_dense",
     "compute_modes",
     "is_large",
+    "kernel_workspace",
     "local_modes",
     "local_operator_of",
     "local_problems",

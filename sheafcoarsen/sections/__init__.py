@@ -27,9 +27,8 @@ sheaf with the same H^0. The number of levels is logarithmic, and the work linea
     remaining sheaf; ``doubt`` checks whether its rank is clear. If coarsening is slow, as on
     expanders, ``sections_of_full_rank`` checks whether delta has independent rows or columns.
 
-``forests.forest_sections`` solves forests, with an accuracy that does not depend on their depth. In
-other graphs, ``without_chains`` eliminates leaves and chains first. ``lifting.lift_sections`` lifts
-the sections through the levels and orthonormalizes them.
+``forests.forest_sections`` solves forests, with an accuracy that does not depend on their depth.
+``lifting.lift_sections`` lifts the sections through the levels and orthonormalizes them.
 
 The module ``boundary`` checks values given at vertices, for :mod:`sheafcoarsen.solve`.
 """

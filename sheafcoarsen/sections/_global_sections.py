@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._support import ReadOnly, linalg, ragged, tables, threads, warned
-from sheafcoarsen.elimination import Elimination, dim_of_few_edges, eliminate
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sections import clustering
@@ -26,7 +24,7 @@ from sheafcoarsen.sections.rank_decision import (
     zero_threshold,
 )
 from sheafcoarsen.sections.reduction import Level, reduce_level
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, component_labels
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 KEEP = {64: 1e-3, 32: 3e-2}
 """Singular value at or below which a cluster retains a direction, by bits per real number.
@@ -54,8 +52,7 @@ class GlobalSections(ReadOnly):
         norm(delta S) / norm(delta) in Frobenius norms, for the basis S.
     levels : tuple of int
         Dimension of C^0 on each level, from the equilibrated sheaf to the one that was decomposed
-        densely. For a forest it is a single number. If leaves and chains were eliminated, the
-        first number is the dimension of the input.
+        densely. For a forest it is a single number.
 
     Examples
     --------
@@ -178,9 +175,6 @@ def global_sections(sheaf: CellularSheaf) -> GlobalSections:
         if full is not None:
             residual = section_residual(sheaf, full)
             return GlobalSections(full, full.shape[1], 0.0, np.inf, residual, (sheaf.dim_c0,))
-        K = without_chains(sheaf)
-        if K is not None and (found := extended(K, global_sections(K.sheaf))):
-            return found
         return _coarsened(sheaf)
 
 
@@ -213,37 +207,6 @@ def cohomology_dims(sheaf: CellularSheaf) -> tuple[int, int]:
     """
     h0 = global_sections(sheaf).h0
     return h0, h0 - sheaf.dim_c0 + sheaf.dim_c1
-
-
-def without_chains(F: CellularSheaf) -> Elimination | None:
-    """Return the elimination of leaves and chains, or None if it is not worthwhile or accurate.
-
-    In each component a vertex of maximum degree is kept. If the kept vertices determine all others,
-    H^0 is mapped isomorphically (docs/conventions.md, section 12).
-    """
-    least = 0.25  # the smallest fraction of dim C^0 that is worth eliminating
-    if F.dim_c0 <= 2000 or dim_of_few_edges(F) < least * F.dim_c0:
-        return None
-    n = F.n_vertices
-    labels = component_labels(n, F.edges)
-    order = np.lexsort((-np.bincount(F.edges.reshape(-1), minlength=n), labels))
-    keep = np.zeros(n, bool)
-    keep[order[np.diff(labels[order], prepend=-1) > 0]] = True
-    K = eliminate(F, keep=keep)
-    fits = clustering.LAST < K.sheaf.dim_c0 <= (1 - least) * F.dim_c0
-    # require little growth of rounding errors
-    return K if fits and K.is_determined and K.growth < 1e3 else None
-
-
-def extended(K: Elimination, reduced: GlobalSections) -> GlobalSections | None:
-    """Return the extended sections, or None if their basis is inaccurate or would be sparse."""
-    if not isinstance(reduced.basis, np.ndarray):
-        return None
-    basis = np.linalg.qr(K.extend(reduced.basis))[0]
-    residual, levels = section_residual(K.fine, basis), (K.fine.dim_c0, *reduced.levels)
-    if not residual <= linalg.RESIDUAL_LIMIT * linalg.eps_of(K.fine.dtype):
-        return None
-    return dataclasses.replace(reduced, basis=basis, residual=residual, levels=levels)
 
 
 def _coarsened(F: CellularSheaf) -> GlobalSections:
@@ -338,7 +301,7 @@ def _count_zeros(
         y = Z[:, column]
         for level in reversed(levels):
             y = level.on_original(level.R.matrix @ y)
-        return float(np.sqrt(stalks.weights @ abs(stalks.columns(stalks.bases.W) @ y) ** 2))
+        return float(np.sqrt(stalks.weights @ abs(stalks.W @ y) ** 2))
 
     zeros = int((sigma <= threshold).sum())
     while zeros < len(sigma) and sigma[zeros] <= threshold * weigh(zeros):

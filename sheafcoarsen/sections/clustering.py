@@ -99,21 +99,41 @@ def shrink_clusters(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[P
 
 
 def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) -> Split | None:
-    """Split the hubs of clusters larger than ``largest``; return None if no hub is split."""
-    n, (labels, is_hub) = sheaf.n_vertices, _without_hubs(sheaf, P, largest, capacity)
-    hub_ends = is_hub[sheaf.edges]
-    away = labels[sheaf.edges[:, 0]] != labels[sheaf.edges[:, 1]]
-    inner = P.labels[sheaf.edges[:, 0]] == P.labels[sheaf.edges[:, 1]]
-    moved = np.flatnonzero(away & inner & (hub_ends[:, 0] != hub_ends[:, 1]))
-    end = hub_ends[moved, 1].astype(np.int64)
-    hub, group = sheaf.edges[moved, end], labels[sheaf.edges[moved, 1 - end]]
-    K = int(labels.max()) + 1
-    keys, copy = np.unique(hub * K + group, return_inverse=True)
-    if not len(keys):
+    """Split the hubs of clusters larger than ``largest``; return None if no hub is split.
+
+    Hubs are vertices whose neighbours in the cluster have more than half of that dimension. The
+    other vertices, component by component, form groups of dimension about ``capacity``, or more if
+    the hubs are large; the first group and the hubs keep the label. Clusters with too many hubs do
+    not change.
+    """
+    # Minimum ratio of the dimension of a group of neighbours to that of the hubs copied for it
+    group_over_hubs = 4
+    n, K, dims, labels = sheaf.n_vertices, P.n_clusters, sheaf.vertex_dims, P.labels.copy()
+    u, v = sheaf.edges.T
+    inner = (u != v) & (labels[u] == labels[v])
+    around = np.bincount(u[inner], dims[v[inner]], n) + np.bincount(v[inner], dims[u[inner]], n)
+    is_hub = (np.bincount(labels, dims, K) > largest)[labels] & (2 * around > largest)
+    of_hubs = np.bincount(labels, dims * is_hub, K)
+    is_split = (of_hubs > 0) & ((1 + group_over_hubs) * of_hubs <= largest)
+    is_hub &= is_split[labels]
+    rest = np.flatnonzero(is_split[labels] & ~is_hub)
+    parts = component_labels(n, sheaf.edges[inner & ~is_hub[u] & ~is_hub[v]])
+    rest = rest[np.lexsort((parts[rest], labels[rest]))]
+    own, before = labels[rest], np.cumsum(dims[rest]) - dims[rest]
+    before -= before[np.searchsorted(own, own)]
+    group = (before / np.maximum(capacity, group_over_hubs * of_hubs)[own]).astype(np.int64)
+    keys = group * K + own
+    labels[rest[group > 0]] = K + np.unique(keys[group > 0], return_inverse=True)[1]
+    moved = np.flatnonzero(inner & (is_hub[u] != is_hub[v]) & (labels[u] != labels[v]))
+    if not len(moved):
         return None
+    end = is_hub[v[moved]].astype(np.int64)
+    hub, group = sheaf.edges[moved, end], labels[sheaf.edges[moved, 1 - end]]
+    n_labels = int(labels.max()) + 1
+    keys, copy = np.unique(hub * n_labels + group, return_inverse=True)
     edges = sheaf.edges.copy()
     edges[moved, end] = n + copy
-    owners = np.concatenate([np.arange(n), keys // K])
+    owners = np.concatenate([np.arange(n), keys // n_labels])
     factor, dims = 1 / np.sqrt(np.bincount(owners)[owners]), sheaf.vertex_dims[owners]
     copies = np.arange(n, len(owners))  # the copies are sorted by hub
     first = np.searchsorted(owners[n:], owners[n:])  # index of the first copy of the same hub
@@ -132,48 +152,7 @@ def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) 
     entries = np.repeat(factor, dims).astype(sheaf.dtype), (rows, np.arange(len(rows)))
     return Split(
         trusted_sheaf(edges, dims, edge_dims, data[0], data[1]),
-        Partition(np.concatenate([labels, keys % K])),
+        Partition(np.concatenate([labels, keys % n_labels])),
         owners,
         scipy.sparse.csr_array(entries, shape=(sheaf.dim_c0, len(rows))),
     )
-
-
-def _without_hubs(
-    sheaf: CellularSheaf, P: Partition, largest: int, capacity: int
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return new cluster labels of the vertices, and a mask of the hubs.
-
-    In a cluster larger than ``largest``, hubs are the vertices of highest degree inside it: one,
-    two, four ... of them, until without them no component is larger. These components form groups
-    of dimension about ``capacity``, or more if the hubs are large; the first group and the hubs
-    keep the label. Clusters with too many such hubs do not change.
-    """
-    # Minimum ratio of the dimension of a group of neighbours to that of the hubs copied for it
-    group_over_hubs = 4
-    labels, is_hub = P.labels.copy(), np.zeros(sheaf.n_vertices, bool)
-    ends = sheaf.edges[np.not_equal(*sheaf.edges.T) & np.equal(*P.labels[sheaf.edges].T)]
-    ends = ends[np.argsort(P.labels[ends[:, 0]], kind="stable")]
-    starts = np.searchsorted(P.labels[ends[:, 0]], np.arange(P.n_clusters + 1))
-    position, n_labels = np.empty(sheaf.n_vertices, np.int64), P.n_clusters
-    for a in np.flatnonzero(np.bincount(P.labels, sheaf.vertex_dims) > largest).tolist():
-        members = P.cluster(a)
-        position[members] = np.arange(len(members))
-        inner, dims = position[ends[starts[a] : starts[a + 1]]], sheaf.vertex_dims[members]
-        degrees = np.bincount(inner.reshape(-1), minlength=len(members))
-        by_degree = np.argsort(-degrees, kind="stable")
-        rest, count = np.ones(len(members), bool), 1
-        while (1 + group_over_hubs) * dims[by_degree[:count]].sum() <= largest:
-            rest[by_degree[:count]] = False
-            parts = component_labels(len(members), inner[rest[inner].all(axis=1)])
-            weights = np.bincount(parts, dims * rest).astype(np.int64)
-            if weights.max() > largest:
-                count *= 2
-                continue
-            size = max(capacity, group_over_hubs * int(dims[~rest].sum()))
-            group = (np.cumsum(weights) - weights) // size
-            number = np.unique(group[parts[rest]], return_inverse=True)[1]
-            labels[members[rest]] = np.where(number > 0, n_labels + number - 1, a)
-            n_labels += int(number.max())
-            is_hub[members[~rest]] = True
-            break
-    return labels, is_hub

@@ -1,85 +1,45 @@
 """Step (a), equilibration: edges get norm 1, then stacked maps at a vertex become an isometry."""
 
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._kernels import sections as kernels
-from sheafcoarsen._kernels.dense import svd_workspace
-from sheafcoarsen._kernels.modes import Blocks, put_columns
 from sheafcoarsen._kernels.operators import multiply_maps
 from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.coarsening import SERIAL_BELOW
-from sheafcoarsen.modes import Prolongation, block_layout
+from sheafcoarsen.modes import block_layout
 from sheafcoarsen.operators import degree_factors
-from sheafcoarsen.partition import Clusters, Partition, clusters_of
+from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, both_ends, component_labels, trusted_sheaf
-
-
-def cluster_workspace(
-    n: int, k: int, dtype: np.dtype, map_size: int = 0
-) -> kernels.ClusterWorkspace:
-    """Allocate a workspace for clusters of dimension at most n that retain at most k directions.
-
-    ``map_size`` is the number of entries of both maps of an edge, needed to assemble operators.
-    """
-    lapack = svd_workspace(n, n, dtype, map_size)
-    n, k = max(n, 1), max(k, 1)
-    rows = max(n, 2 * k, k + kernels.STACKED_ROWS)
-    sizes = (rows * k, rows, k, k * k, n * k, n * k)
-    return kernels.ClusterWorkspace(lapack, *(np.empty(size, dtype) for size in sizes))
-
-
-def check_status(failed: list[int], what: str) -> None:
-    """Raise if LAPACK failed; each status is -1 or the vertex or cluster on which it failed."""
-    for a in failed:
-        if a >= 0:
-            raise np.linalg.LinAlgError(f"LAPACK failed on {what} {a}")
-
-
-def block_columns(
-    sheaf: CellularSheaf,
-    clusters: Clusters,
-    widths: np.ndarray,
-    blocks: kernels.Ragged,
-    first: np.ndarray,
-    counts: np.ndarray,
-) -> Prolongation:
-    """Return ``counts[a]`` columns of each N_a x ``widths[a]`` block, starting at ``first[a]``."""
-    indptr, indices = block_layout(sheaf, clusters, counts)
-    data = np.empty(len(indices), blocks.data.dtype)
-    out = Blocks(indptr, data, ragged.read_only(counts))
-    put_columns(sheaf.arrays, clusters, blocks.data, blocks.starts[:-1] + first, widths, out)
-    return Prolongation(sheaf, clusters, counts, indptr, indices, data)
 
 
 class Stalks(NamedTuple):
     """Bases and weights of equilibrated stalks.
 
-    ``bases`` is filled by ``_kernels.sections.equilibration.find_vertex_bases``. ``weights``, of
-    shape (dim_c0,), holds the squared norm of the scaled maps at v divided by d_v, for every
-    coordinate of v; of a loop, both maps and their difference count.
+    The columns of ``V`` are an orthonormal basis of them, and those of ``W`` one in which the
+    stacked maps at every vertex are an isometry; ``metric`` holds the blocks of V* W in sequence.
+    The columns of ``alone`` are an orthonormal basis of the sections that are supported at single
+    vertices. ``weights``, of shape (dim_c0,), holds the squared norm of the scaled maps at v
+    divided by d_v, for every coordinate of v; of a loop, both maps and their difference count.
     """
 
     sheaf: CellularSheaf
-    clusters: Clusters
-    bases: kernels.StalkBases
+    V: scipy.sparse.csr_array
+    W: scipy.sparse.csr_array
+    metric: np.ndarray
+    alone: scipy.sparse.csr_array
     weights: np.ndarray
 
-    def columns(self, blocks: np.ndarray, alone: bool = False) -> scipy.sparse.csr_array:
-        """Return the columns of W or V that belong to the equilibrated stalks.
 
-        With ``alone``, return the others; those of V are an orthonormal basis of the sections that
-        are supported at single vertices.
-        """
-        F, ragged, ranks = self.sheaf, kernels.Ragged(self.bases.starts, blocks), self.bases.ranks
-        first, counts = (ranks, F.vertex_dims - ranks) if alone else (np.zeros_like(ranks), ranks)
-        return block_columns(F, self.clusters, F.vertex_dims, ragged, first, counts).matrix
+def block_diagonal(F: CellularSheaf, blocks: np.ndarray) -> scipy.sparse.csr_array:
+    """Return the block diagonal matrix of d_v x d_v blocks, given in sequence."""
+    indptr, indices = block_layout(F, Partition(np.arange(F.n_vertices)), F.vertex_dims)
+    return scipy.sparse.csr_array((blocks, indices, indptr), shape=(F.dim_c0, F.dim_c0))
 
 
-def vertex_scales(F: CellularSheaf) -> np.ndarray:
-    """Return positive scales s of the vertices, by which norms of edges are weighted.
+def vertex_scales(F: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
+    """Return positive scales s of the vertices, and the norms of [A s_u | -B s_v] for all edges.
 
     Dividing edges by their norms makes both ends of each edge similar if weights of edges differ,
     but not if scales of vertices do. In a component where they do, s are the inverse norms of the
@@ -106,7 +66,8 @@ def vertex_scales(F: CellularSheaf) -> np.ndarray:
     D = stacked(np.ones(m))
     ones, s = np.ones(n), largest(D, labels) / D
     better = imbalance(s) + 10 < imbalance(ones)  # by a factor of 1000
-    return np.where(better, s, ones)
+    s = np.where(better, s, ones)
+    return s, np.hypot(a * s[u], b * s[v])
 
 
 def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
@@ -116,35 +77,48 @@ def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     Then every map F_{v->e} is multiplied by a matrix W_v such that the stacked maps at v become an
     isometry. Zero can then be decided relative to 1.
     """
-    f, dims, n, dtype = F.arrays, F.vertex_dims, F.n_vertices, np.result_type(F.dtype, np.float64)
-    scaled = np.zeros(len(F.tail_data), dtype), np.zeros(len(F.head_data), dtype)
-    costs = F.edge_dims * dims[F.edges].sum(axis=1) + 1.0
-    s = vertex_scales(F)
-    threads.run_ranges(
-        lambda lo, hi: kernels.scale_edges(lo, hi, f, s, *scaled), costs, serial_below=SERIAL_BELOW
+    dims, (u, v), dtype = F.vertex_dims, F.edges.T, np.result_type(F.dtype, np.float64)
+    loop, (s, norms) = u == v, vertex_scales(F)
+    norms[norms == 0] = 1
+    tail, head = (
+        data.astype(dtype) / np.repeat(norms, np.diff(starts)) for _, data, starts in both_ends(F)
     )
-    sheaf = trusted_sheaf(F.edges, dims, F.edge_dims, *scaled)
+    here, there = (np.repeat(loop, np.diff(starts)) for _, _, starts in both_ends(F))
+    tail[here] -= head[there]  # the coboundary contains only this difference
+    head[there] = 0
+    sheaf = trusted_sheaf(F.edges, dims, F.edge_dims, tail, head)
     begins, factors = degree_factors(sheaf)
-    f, blocks = sheaf.arrays, (np.zeros_like(factors), np.zeros_like(factors))
-    loops = np.bincount(F.edges[F.edges[:, 0] == F.edges[:, 1], 0], minlength=n) / s**2
-    bases = kernels.StalkBases(begins, np.zeros(n, np.int64), *blocks, loops)
-
-    def find(lo: int, hi: int) -> Any:
-        d = int(dims[lo:hi].max())
-        return kernels.find_vertex_bases(
-            lo, hi, dims, factors, eps, svd_workspace(d, d, dtype, 0), bases
-        )
-
-    failed = threads.run_ranges(find, dims**3 + 1.0, serial_below=SERIAL_BELOW)
-    check_status(failed, "the maps at vertex")
-    ranks = ragged.read_only(bases.ranks)
-    clusters = clusters_of(F, Partition(np.arange(n)))
-    weights = np.repeat(bases.sizes / np.maximum(dims, 1), dims)
-    starts = tuple(ragged.offsets(F.edge_dims * ranks[F.edges[:, end]]) for end in range(2))
+    sizes = np.bincount(u[loop], minlength=F.n_vertices) / s**2  # squared norms of the maps at v
+    V, W, scales = np.empty_like(factors), np.empty_like(factors), np.zeros(F.dim_c0)
+    for vertices, R in ragged.stacks(factors, np.stack([dims, dims], axis=1)):
+        if not R.size:
+            continue
+        _, sigma, adjoint = np.linalg.svd(R)
+        sizes[vertices] += (sigma**2).sum(axis=1)
+        zero = sigma <= 10 * R.shape[1] * eps * np.sqrt(sizes[vertices])[:, None]
+        inverse = np.where(zero, 0, 1 / np.where(zero, 1, sigma))
+        where = ragged.range_of_blocks(begins, vertices)
+        right = adjoint.conj().swapaxes(1, 2)
+        V[where], W[where] = right.ravel(), (right * inverse[:, None]).ravel()
+        scales[ragged.range_of_blocks(F.vertex_offsets, vertices)] = inverse.ravel()
+    used = scales > 0
+    ranks = ragged.read_only(np.diff(ragged.offsets(used)[F.vertex_offsets]))
+    starts = tuple(ragged.offsets(F.edge_dims * ranks[end]) for end in (u, v))
     maps = np.empty(int(starts[0][-1]), dtype), np.empty(int(starts[1][-1]), dtype)
-    W = begins, ranks, bases.W
+    f, bases, costs = sheaf.arrays, (begins, ranks, W), F.edge_dims * dims[F.edges].sum(axis=1)
     threads.run_ranges(
-        lambda lo, hi: multiply_maps(lo, hi, f, W, starts, maps), costs, serial_below=SERIAL_BELOW
+        lambda lo, hi: multiply_maps(lo, hi, f, bases, starts, maps),
+        costs + 1.0,
+        serial_below=SERIAL_BELOW,
     )
-    equilibrated = trusted_sheaf(F.edges, ranks, F.edge_dims, *maps)
-    return equilibrated, Stalks(F, clusters, bases, weights)
+    metric, every = ragged.identities(ranks), block_diagonal(F, V)
+    metric[metric > 0] = scales[used]
+    stalks = Stalks(
+        F,
+        every[:, used],
+        block_diagonal(F, W)[:, used],
+        metric,
+        every[:, ~used],
+        np.repeat(sizes / np.maximum(dims, 1), dims),
+    )
+    return trusted_sheaf(F.edges, ranks, F.edge_dims, *maps), stalks

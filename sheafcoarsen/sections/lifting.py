@@ -1,19 +1,12 @@
 """Lifting of sections from the last level to an orthonormal basis of H^0."""
 
-from typing import Any
-
 import numpy as np
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._kernels import sections as kernels
-from sheafcoarsen._kernels.modes import Blocks
-from sheafcoarsen._support import linalg, ragged, threads
-from sheafcoarsen.coarsening import SERIAL_BELOW
-from sheafcoarsen.modes import block_layout
+from sheafcoarsen._support import linalg, ragged
 from sheafcoarsen.operators import coboundary
-from sheafcoarsen.partition import Partition
-from sheafcoarsen.sections.equilibration import Stalks, cluster_workspace
+from sheafcoarsen.sections.equilibration import Stalks, block_diagonal
 from sheafcoarsen.sections.rank_decision import FullRank
 from sheafcoarsen.sections.reduction import Level
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
@@ -35,23 +28,19 @@ def lift_sections(
     It spans the common kernels of the maps at single vertices, the sections removed on all levels,
     and the sections Z of the last sheaf.
     """
-    F = stalks.sheaf
-    h0 = Z.shape[1] + sum(int(level.P.offsets[-1]) for level in levels)
-    h0 += int((F.vertex_dims - stalks.bases.ranks).sum())
-    if is_sparse(F, h0):
+    h0 = Z.shape[1] + sum(int(level.P.offsets[-1]) for level in levels) + stalks.alone.shape[1]
+    if is_sparse(stalks.sheaf, h0):
         return _sparse_basis(stalks, levels, last, Z)
     Y = Z.basis() if isinstance(Z, FullRank) else Z
     for level in reversed(levels):
         Y = np.concatenate([level.R.matrix @ Y, level.P.matrix.toarray()], axis=1)
         Y = level.on_original(Y)
-    W = stalks.columns(stalks.bases.W)
     for _ in range(2 if Y.shape[1] else 0):
         # change the basis of Y, so that W is applied last: the residual is independent of cond(W)
-        triangle = np.linalg.qr(W @ Y, mode="r")
+        triangle = np.linalg.qr(stalks.W @ Y, mode="r")
         Y = scipy.linalg.solve_triangular(triangle, Y.T, trans="T", lower=False).T
-    return np.concatenate(
-        [W @ Y, stalks.columns(stalks.bases.V, alone=True).toarray()], axis=1
-    ).astype(F.dtype)
+    basis = np.concatenate([stalks.W @ Y, stalks.alone.toarray()], axis=1)
+    return basis.astype(stalks.sheaf.dtype)
 
 
 def _sparse_basis(
@@ -61,59 +50,61 @@ def _sparse_basis(
 
     Starting at the finest level, the retained directions of every cluster are orthogonalized
     against its removed sections in the metric of C^0, and the triangular factor of the metric on
-    the retained directions is passed to the next level.
+    the retained directions is passed to the next level. On the equilibrated sheaf it is V* W.
     """
-    metric = _squares(stalks.bases.ranks, stalks.bases.W.dtype)
-    kernels.write_stalk_metrics(stalks.sheaf.vertex_dims, stalks.bases, metric)
-    steps = []  # R and P of each level, in orthonormal bases of im W_v
+    metric, steps = stalks.metric, []  # R and P of each level, in orthonormal bases of im W_v
     for level in levels:
         R, P, metric = _orthonormalize(level, metric)
         steps.append((R, P))
-    indptr, indices = block_layout(last, Partition(np.arange(last.n_vertices)), last.vertex_dims)
-    shape = (last.dim_c0, last.dim_c0)
-    factors = scipy.sparse.csr_array((metric.data, indices, indptr), shape=shape)
+    factors = block_diagonal(last, metric)
     Y = Z.basis(factors) if isinstance(Z, FullRank) else np.linalg.qr(factors @ Z)[0]
-    E, Q = stalks.columns(stalks.bases.V), scipy.sparse.csr_array(Y)
+    Q = scipy.sparse.csr_array(Y)
     for k, (R, P) in reversed(list(enumerate(steps))):
-        R, P = (R, P) if k else (E @ R, E @ P)  # multiply by E before Q, since R has few columns
+        # multiply by V before Q, since R has few columns
+        R, P = (R, P) if k else (stalks.V @ R, stalks.V @ P)
         Q = scipy.sparse.hstack([R @ Q, P], format="csr")
-    Q = scipy.sparse.hstack(
-        [Q if steps else E @ Q, stalks.columns(stalks.bases.V, alone=True)], format="csr"
-    )
+    Q = scipy.sparse.hstack([Q if steps else stalks.V @ Q, stalks.alone], format="csr")
     return Q.astype(stalks.sheaf.dtype, copy=False)
 
 
-def _squares(sizes: np.ndarray, dtype: np.dtype) -> kernels.Ragged:
-    starts = ragged.offsets(sizes**2)
-    return kernels.Ragged(starts, np.zeros(int(starts[-1]), dtype))
-
-
-def _orthonormalize(level: Level, metric: kernels.Ragged) -> Any:
+def _orthonormalize(
+    level: Level, metric: np.ndarray
+) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array, np.ndarray]:
     """Return R and P of one level in orthonormal bases, and the metric of retained directions.
 
-    The k copies of a hub have the same metric as the hub, because their values are divided by
-    sqrt(k).
+    A metric is a triangular factor for each stalk, in sequence. The k copies of a hub have that of
+    the hub, because their values are divided by sqrt(k).
     """
+    R, P, f = level.R, level.P, level.R.sheaf
     if level.split is not None:
-        sizes = level.split.sheaf.vertex_dims
-        owners, copies = level.split.owners, _squares(sizes, metric.data.dtype)
-        metric = copies._replace(data=ragged.blocks(metric.data, metric.starts, owners))
-    retained, removed = level.R.ranks, level.P.ranks
-    R, P = level.R.matrix.copy(), level.P.matrix.copy()
-    columns = Blocks(P.indptr, P.data, removed), Blocks(R.indptr, R.data, retained)
-    new = _squares(retained, metric.data.dtype)
-    f, clusters, counts = level.R.sheaf.arrays, level.R.clusters, retained + removed
-
-    def work(lo: int, hi: int) -> Any:
-        n, k = int(clusters.dims[lo:hi].max()), int(counts[lo:hi].max())
-        workspace = cluster_workspace(max(n, k), k, metric.data.dtype)
-        return kernels.orthonormalize_columns(
-            lo, hi, f, clusters, (metric, new), columns, workspace
-        )
-
-    cost = clusters.dims * counts * (counts + 1.0) + 1.0
-    threads.run_ranges(work, cost, serial_below=SERIAL_BELOW)
-    return level.on_original(R), level.on_original(P), new
+        owners = level.split.owners
+        dims = f.vertex_dims[: owners.max(initial=-1) + 1]  # the copies come last
+        metric = ragged.blocks(metric, ragged.offsets(dims**2), owners)
+    M, clusters = block_diagonal(f, metric), np.arange(len(R.ranks))
+    Z = scipy.sparse.hstack([M @ P.matrix, M @ R.matrix], format="csr")
+    of_rows = np.repeat(R.clusters.labels, f.vertex_dims)
+    of_columns = np.concatenate([np.repeat(clusters, S.ranks) for S in (P, R)])
+    rows, begins = np.argsort(of_rows, kind="stable"), ragged.offsets(R.clusters.dims)
+    ends = ragged.offsets(R.ranks**2)
+    new = np.empty(int(ends[-1]), Z.dtype)
+    entries: list[tuple] = [(new[:0], ends[:0], ends[:0])]
+    for parts, members, blocks in linalg.diagonal_blocks(
+        Z, of_rows, of_columns, P.ranks + R.ranks > 0
+    ):
+        metrics = np.broadcast_to(np.eye(blocks.shape[2]), (len(parts), *blocks.shape[2:] * 2))
+        for _ in range(2):  # row by row, since rows may have very different norms
+            triangle = np.asarray(np.linalg.qr(blocks, mode="r"))
+            blocks = np.linalg.solve(triangle.swapaxes(1, 2), blocks.swapaxes(1, 2)).swapaxes(1, 2)
+            metrics = triangle @ metrics
+        at = rows[begins[parts][:, None] + np.arange(blocks.shape[1])]
+        arrays = np.broadcast_arrays(blocks, at[:, :, None], members[:, None, :])
+        entries.append(tuple(array.reshape(-1) for array in arrays))
+        kept = np.arange(blocks.shape[2]) >= P.ranks[parts][:, None]  # follow removed ones
+        new[ragged.range_of_blocks(ends, parts)] = metrics[kept[:, :, None] & kept[:, None]]
+    data, row, column = (np.concatenate(arrays) for arrays in zip(*entries, strict=True))
+    Q = scipy.sparse.csr_array((data, (row, column)), shape=Z.shape)
+    removed = P.matrix.shape[1]
+    return level.on_original(Q[:, removed:]), level.on_original(Q[:, :removed]), new
 
 
 def section_residual(F: CellularSheaf, basis: np.ndarray | scipy.sparse.csr_array) -> float:

@@ -7,14 +7,15 @@ import numpy as np
 from sheafcoarsen._kernels import sections as kernels
 from sheafcoarsen._kernels.coarsening import Loops
 from sheafcoarsen._kernels.dense import svd_workspace
+from sheafcoarsen._kernels.modes import Blocks, put_columns
 from sheafcoarsen._support import ragged, threads
 from sheafcoarsen.coarsening import SERIAL_BELOW, realize
-from sheafcoarsen.modes import Prolongation
+from sheafcoarsen.modes import Prolongation, block_layout, kernel_workspace
+from sheafcoarsen.operators import degree_factors
 from sheafcoarsen.partition import Partition, clusters_of
 from sheafcoarsen.sections import clustering
 from sheafcoarsen.sections.clustering import Split
-from sheafcoarsen.sections.equilibration import block_columns, check_status, cluster_workspace
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, edge_subset
 
 
 class Level(NamedTuple):
@@ -62,22 +63,37 @@ def reduce_level(
         dropped=np.full(K, np.inf),
         zeros=np.zeros(K),
     )
-    crossing = clusters.with_half_edges(sheaf)
+    rows = np.diff(ragged.offsets(sheaf.edge_dims[clusters.internal_edges])[clusters.internal_ptr])
+    factors = degree_factors(edge_subset(sheaf, clusters.crossing_edges))
+    crossing = rows, kernels.Ragged(*factors)
 
-    def reduce(lo: int, hi: int) -> Any:
-        n, k = int(dims[lo:hi].max()), int(widths[lo:hi].max())
-        workspace = cluster_workspace(n, k, dtype, map_size)
+    def reduce(lo: int, hi: int) -> int:
+        n = int(dims[lo:hi].max())
+        workspace = kernel_workspace(int(rows[lo:hi].max()) + n, n, dtype, map_size)
         return kernels.reduce_clusters(lo, hi, f, clusters, crossing, cut, workspace, kept)
 
     cost = dims * (dims + widths) * (dims + 10.0 * widths) * (widths > 0) + 1.0
-    check_status(threads.run_ranges(reduce, cost, serial_below=SERIAL_BELOW), "cluster")
+    check_status(threads.run_ranges(reduce, cost, serial_below=SERIAL_BELOW))
     retained = widths - kept.n_sections
-    given = (sheaf, clusters, widths, kept.columns)
+
+    def block_columns(first: np.ndarray, counts: np.ndarray) -> Prolongation:
+        indptr, indices = block_layout(sheaf, clusters, counts)
+        data = np.empty(len(indices), dtype)
+        out = Blocks(indptr, data, ragged.read_only(counts))
+        put_columns(f, clusters, kept.columns.data, starts[:-1] + first, widths, out)
+        return Prolongation(sheaf, clusters, counts, indptr, indices, data)
+
     level = Level(
-        block_columns(*given, np.zeros_like(retained), retained),
-        block_columns(*given, retained, kept.n_sections),
+        block_columns(np.zeros_like(retained), retained), block_columns(retained, kept.n_sections)
     )
     loops = Loops(kept.loop_rows, kept.loops.starts, kept.loops.data)
     coarse = realize(level.R, loops, compress=True)
     zero, dropped = kept.zeros.max(initial=0), kept.dropped.min(initial=np.inf)
     return level, coarse, float(zero), float(dropped)
+
+
+def check_status(failed: list[int]) -> None:
+    """Raise if LAPACK failed; each status is -1 or the cluster on which it failed."""
+    for a in failed:
+        if a >= 0:
+            raise np.linalg.LinAlgError(f"LAPACK failed on cluster {a}")

@@ -3,7 +3,7 @@
 ``scaling``, ``products``
     Scaling by powers of two, norms and phases; the products F* G and F R.
 ``triangular``
-    Triangular factor of the QR decomposition by Householder reflections, and its inverse.
+    Triangular factor of the QR decomposition by Householder reflections.
 ``lapack``
     LAPACK in a form that numba can cache, and workspace for the problems of a range of clusters.
 ``tridiagonal``, ``hermitian``
@@ -35,7 +35,7 @@ from sheafcoarsen._kernels.dense.scaling import (
     largest_entry,
     power_of_two,
 )
-from sheafcoarsen._kernels.dense.triangular import inverse_of_triangular, triangular_factor
+from sheafcoarsen._kernels.dense.triangular import triangular_factor
 from sheafcoarsen._kernels.dense.tridiagonal import fill_random, orthonormalize
 
 __all__ = [
@@ -50,7 +50,6 @@ __all__ = [
     "fix_phase",
     "gram",
     "inf_norm",
-    "inverse_of_triangular",
     "largest_entry",
     "orthonormalize",
     "potrf",

@@ -1,4 +1,4 @@
-"""Triangular factor of a QR decomposition, and inverses of triangular matrices."""
+"""Triangular factor of a QR decomposition by Householder reflections."""
 
 import math
 
@@ -49,26 +49,3 @@ def triangular_factor(m, rows, w, v, s):
             for j in range(k + 1, w):
                 m[i * w + j] -= v[i] * s[j]
         m[k * w + k] = beta * scale
-
-
-@subkernel
-def inverse_of_triangular(r, d, out):
-    """Write R^{-1}, d x d; return the Frobenius condition number, infinity if R is singular.
-
-    R is upper triangular, and ``out`` is zero below the diagonal on entry.
-    """
-    square, inverse_square = 0.0, 0.0
-    for i in range(d):
-        if r[i * d + i] == 0:
-            return np.inf
-    for j in range(d):
-        out[j * d + j] = 1 / r[j * d + j]
-        for i in range(j - 1, -1, -1):
-            x = r[i * d + j] * out[j * d + j]
-            for q in range(i + 1, j):
-                x += r[i * d + q] * out[q * d + j]
-            out[i * d + j] = -x / r[i * d + i]
-        for i in range(j + 1):
-            square += float(abs(r[i * d + j])) ** 2
-            inverse_square += float(abs(out[i * d + j])) ** 2
-    return math.sqrt(square) * math.sqrt(inverse_square)

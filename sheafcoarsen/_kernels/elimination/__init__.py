@@ -19,27 +19,23 @@ from sheafcoarsen._kernels.elimination.gather import (
     list_edges,
     put_maps,
 )
-from sheafcoarsen._kernels.elimination.half_edges import DEGREE, KEPT, LOOPS, RING, Links, set_up
+from sheafcoarsen._kernels.elimination.half_edges import DEGREE, KEPT, LOOPS, Links, set_up
 from sheafcoarsen._kernels.elimination.row_qr import ZERO_FACTOR, Rows, magnitude
 from sheafcoarsen._kernels.elimination.star_mesh import MeshWorkspace
 from sheafcoarsen._kernels.elimination.steps import eliminate_vertices
 from sheafcoarsen._kernels.elimination.substitution import (
-    Anchors,
     Record,
     extend_backward,
-    find_anchors,
-    put_prolongation,
     reduce_forward,
+    substitute_rows,
 )
 
 __all__ = [
     "DEGREE",
     "KEPT",
     "LOOPS",
-    "RING",
     "SPARE",
     "ZERO_FACTOR",
-    "Anchors",
     "EliminationWorkspace",
     "Links",
     "Maps",
@@ -49,11 +45,10 @@ __all__ = [
     "eliminate_vertices",
     "extend_backward",
     "fill_pool",
-    "find_anchors",
     "list_edges",
     "magnitude",
     "put_maps",
-    "put_prolongation",
     "reduce_forward",
     "set_up",
+    "substitute_rows",
 ]

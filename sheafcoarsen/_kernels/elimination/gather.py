@@ -9,13 +9,14 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.elimination.half_edges import (
-    AFTER,
     END,
     FIRST,
     HEIGHT,
     LOOPS,
     RING,
     join,
+    neighbors,
+    other_end,
     unlink,
 )
 from sheafcoarsen._kernels.elimination.row_qr import (
@@ -267,22 +268,23 @@ def detach(edges, vertices, maps, v, seen):
 
 
 @borrowing_kernel
-def list_edges(kept, links, chosen, rows):
-    """Write an edge and the total height of each bundle at kept vertices; return their number."""
+def list_edges(kept, links, seen, chosen, rows):
+    """Join all parallel edges; write the first edge and the height of each bundle at kept vertices.
+
+    Returns the number of bundles. ``seen`` is workspace for all neighbours of a vertex.
+    """
     edges, vertices, _, _ = links
     count = 0
-    for i in range(kept.size):
-        h = vertices[kept[i], FIRST]
-        while h >= 0:
-            e, side = h >> 1, h & 1
-            if side == 0:
-                total, g = np.int64(edges[e, HEIGHT]), edges[e, RING]
+    for v in kept:
+        for h in seen[: neighbors(edges, vertices, v, seen)]:
+            if other_end(edges, h) > v:
+                e = np.int64(h >> 1)
+                first, total, g = e, np.int64(edges[e, HEIGHT]), np.int64(edges[e, RING])
                 while g != e:
-                    total += edges[g, HEIGHT]
-                    g = edges[g, RING]
-                chosen[count], rows[count] = e, total
+                    first, total = min(first, g), total + edges[g, HEIGHT]
+                    g = np.int64(edges[g, RING])
+                chosen[count], rows[count] = first, total
                 count += 1
-            h = edges[e, AFTER + side]
     return count
 
 
@@ -301,31 +303,27 @@ def put_maps(links, maps, chosen, pairs, workspace, out):
     for p in range(chosen.size):
         e, u, w = np.int64(chosen[p]), pairs[p, 0], pairs[p, 1]
         du, dw, height = dims[u], np.int64(0 if u == w else dims[w]), np.int64(edges[e, HEIGHT])
-        stride, copied = du + dw, maps.capacities[e] == 0 and edges[e, RING] == e and u != w
-        if copied and height <= stride:
+        stride, sign = du + dw, 0.5 if u == w else 1.0
+        copied = maps.capacities[e] == 0 and edges[e, RING] == e and u != w and height <= stride
+        if copied:
             put_edge(edges, maps, e, u, bundle, 0, (stride, 0, du))
-            for k in range(height):
-                for j in range(du):
-                    tail[to_tail + k * du + j] = data[k * stride + j]
-                for j in range(dw):
-                    head[to_head + k * dw + j] = -data[k * stride + du + j]
         else:
-            height, sign = gather(edges, maps, e, u, workspace, True), 0.5 if u == w else 1.0
-            for k in range(height):
-                largest, begin = 0.0, k * stride
-                for j in range(begin, begin + stride):
-                    largest = max(largest, magnitude(data[j]))
-                phase = data[begin] * 0 + 1
-                for j in range(begin, begin + stride):
-                    if magnitude(data[j]) >= 0.5 * largest and largest > 0:
-                        phase = np.conj(data[j] / largest) / abs(data[j] / largest)
-                        break
-                for j in range(du):
-                    tail[to_tail + k * du + j] = sign * (phase * data[begin + j])
-                    if u == w:
-                        head[to_head + k * du + j] = -tail[to_tail + k * du + j]
-                for j in range(dw):
-                    head[to_head + k * dw + j] = -1.0 * (phase * data[begin + du + j])
+            height = gather(edges, maps, e, u, workspace, True)
+        for k in range(height):
+            largest, begin = 0.0, k * stride
+            phase = data[begin] * 0 + 1
+            for j in range(begin, begin if copied else begin + stride):
+                largest = max(largest, magnitude(data[j]))
+            for j in range(begin, begin if copied else begin + stride):
+                if magnitude(data[j]) >= 0.5 * largest and largest > 0:
+                    phase = np.conj(data[j] / largest) / abs(data[j] / largest)
+                    break
+            for j in range(du):
+                tail[to_tail + k * du + j] = sign * (phase * data[begin + j])
+                if u == w:
+                    head[to_head + k * du + j] = -tail[to_tail + k * du + j]
+            for j in range(dw):
+                head[to_head + k * dw + j] = -1.0 * (phase * data[begin + du + j])
         heights[p] = height
         to_tail += height * du
         to_head += height * dims[w]

@@ -24,14 +24,6 @@ class Record(NamedTuple):
     counters: np.ndarray  # (4,) used lengths of the arrays
 
 
-class Anchors(NamedTuple):
-    """Kept vertices on which each vertex depends, ascending; for a kept vertex, itself."""
-
-    starts: np.ndarray  # (n,) offsets of the anchors
-    counts: np.ndarray  # (n,) number of anchors
-    kept: np.ndarray  # anchors of all vertices
-
-
 @borrowing_kernel
 def reduce_forward(record, dims, offsets, b):
     """Add G_u* b_v to b_u for the neighbours u of each eliminated v, in order.
@@ -56,7 +48,7 @@ def reduce_forward(record, dims, offsets, b):
 
 @borrowing_kernel
 def extend_backward(record, dims, offsets, x, b):
-    """Write x_v = G x_neighbors + W W* b_v for each eliminated v, the last one first.
+    """Add G x_neighbors + W W* b_v to x_v for each eliminated v, the last one first.
 
     ``b`` is the result of ``reduce_forward``, or has no rows.
     """
@@ -73,7 +65,7 @@ def extend_backward(record, dims, offsets, x, b):
         for j in range(x.shape[1]):
             column = at
             for row in range(first, first + d):
-                value = zero
+                value = x[row, j]
                 for p in range(starts[step], starts[step + 1]):
                     source = offsets[neighbors[p]]
                     for i in range(source, source + dims[neighbors[p]]):
@@ -89,65 +81,43 @@ def extend_backward(record, dims, offsets, x, b):
 
 
 @borrowing_kernel
-def find_anchors(record, kept_vertices, anchors):
-    """Fill the anchors; return whether ``anchors.kept`` is large enough."""
-    steps, neighbors = record.starts, record.neighbors
-    starts, counts, kept = anchors
-    at = kept_vertices.size
-    for k in range(at):
-        v = kept_vertices[k]
-        starts[v], counts[v], kept[k] = k, 1, k
-    for step in range(record.vertices.size - 1, -1, -1):
-        v, count = record.vertices[step], 0
-        for p in range(steps[step], steps[step + 1]):
-            u = neighbors[p]
-            if at + count + counts[u] > kept.size:
-                return False
-            for i in range(starts[u], starts[u] + counts[u]):
-                to = at + count  # insert kept[i] in ascending order, if it is missing
-                while to > at and kept[to - 1] > kept[i]:
-                    to -= 1
-                if to > at and kept[to - 1] == kept[i]:
-                    continue
-                for j in range(at + count, to, -1):
-                    kept[j] = kept[j - 1]
-                kept[to] = kept[i]
-                count += 1
-        starts[v], counts[v] = at, count
-        at += count
-    return True
+def substitute_rows(record, dims, offsets, rows, position):
+    """Add G times the rows of the neighbours to those of each eliminated v, the last one first.
 
-
-@borrowing_kernel
-def put_prolongation(record, anchors, dims, sizes, widths, begins, data):
-    """Fill the prolongation's rows of eliminated vertices; those of v start at data[begins[v]].
-
-    ``data`` is zero there on entry, and has the unit matrices of kept vertices. ``sizes`` are the
-    dimensions of all anchors, and ``widths[v]`` the sum of those of v.
+    ``rows`` are (first, counts, columns, values) of a sparse matrix: row i has the next counts[i]
+    entries from index first[i] on. ``position`` is -1 for every column. Returns whether the arrays
+    are large enough.
     """
-    vertices, steps, neighbors = record.vertices, record.starts, record.neighbors
-    blocks = record.blocks
-    starts, counts, kept = anchors
-    at = blocks.size
+    vertices, starts, neighbors = record.vertices, record.starts, record.neighbors
+    blocks, (first, counts, columns, values) = record.blocks, rows
+    at_G, end = blocks.size, 0
+    for i in range(counts.size):
+        end += counts[i]
     for step in range(vertices.size - 1, -1, -1):
-        v = vertices[step]
-        d, width, column = dims[v], 0, 0
-        for p in range(steps[step], steps[step + 1]):
+        v, width = vertices[step], 0
+        for p in range(starts[step], starts[step + 1]):
             width += dims[neighbors[p]]
-        at -= d * width
-        for p in range(steps[step], steps[step + 1]):
-            u = neighbors[p]
-            shift, anchor, done = 0, starts[v], 0
-            for i in range(starts[u], starts[u] + counts[u]):
-                while kept[anchor] != kept[i]:
-                    shift += sizes[anchor]
-                    anchor += 1
-                for a in range(d):
-                    to = begins[v] + a * widths[v] + shift
-                    for b in range(dims[u]):
-                        x = blocks[at + a * width + column + b]
-                        source = begins[u] + b * widths[u] + done
-                        for j in range(sizes[i]):
-                            data[to + j] += x * data[source + j]
-                done += sizes[i]
-            column += dims[u]
+        at_G -= dims[v] * width
+        entry = at_G
+        for row in range(offsets[v], offsets[v] + dims[v]):
+            begin = end
+            if end + counts[row] > columns.size:
+                return False
+            for k in range(first[row], first[row] + counts[row]):
+                columns[end], values[end], position[columns[k]] = columns[k], values[k], end
+                end += 1
+            for p in range(starts[step], starts[step + 1]):
+                source = offsets[neighbors[p]]
+                for i in range(source, source + dims[neighbors[p]]):
+                    x = blocks[entry]
+                    entry += 1
+                    if end + counts[i] > columns.size:
+                        return False
+                    for k in range(first[i], first[i] + counts[i]):
+                        column = columns[k]
+                        if position[column] < begin:  # not in this row yet
+                            columns[end], values[end], position[column] = column, 0, end
+                            end += 1
+                        values[position[column]] += x * values[k]
+            first[row], counts[row] = begin, end - begin
+    return True

@@ -6,7 +6,7 @@ whose kernels of delta ``patches`` computes.
 """
 
 from sheafcoarsen._kernels.modes.blocks import Blocks, block_indices, put_columns, put_modes
-from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, map_at
+from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, stack
 from sheafcoarsen._kernels.modes.modes import (
     Balanced,
     ModesOut,
@@ -54,10 +54,10 @@ __all__ = [
     "kernel_modes",
     "local_modes",
     "local_spectra",
-    "map_at",
     "oversampled_modes",
     "oversampled_spectra",
     "put_columns",
     "put_modes",
     "singular_modes",
+    "stack",
 ]

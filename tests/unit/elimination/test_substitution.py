@@ -3,8 +3,6 @@
 Free sections vanish on kept vertices; extensions by L_ee^+ are orthogonal to them.
 """
 
-from types import SimpleNamespace
-
 import networkx as nx
 import numpy as np
 import pytest
@@ -12,11 +10,10 @@ import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen.elimination import _eliminate, substitution
+from sheafcoarsen.elimination import substitution
 from sheafcoarsen.elimination.substitution import free_sections
-from tests.support import poison, reference
+from tests.support import reference
 from tests.support.helpers import assert_residual
-from tests.support.strategies import DTYPES
 
 
 def test_prolongation_rows_of_a_chain_depend_only_on_its_two_ends():
@@ -45,27 +42,6 @@ def test_one_right_hand_side_gives_the_same_bits_as_several(dim):
     for j in range(2):
         assert np.array_equal(K.extend(z[:, j], b[:, j]), both[:, j])
         assert np.array_equal(K.extend(z[:, j]), K.extend(z)[:, j])
-
-
-@pytest.mark.parametrize("seed", range(40))
-def test_every_entry_is_computed_if_some_stalks_are_empty(seed, monkeypatch):
-    """Seed 0 has as many neighbours as their stalks have dimensions in total."""
-    monkeypatch.setattr(_eliminate, "np", SimpleNamespace(**{**vars(np), **poison.NAMES}))
-    rng, dtype = np.random.default_rng(seed), DTYPES[seed % 4]
-    graph = nx.gnm_random_graph(7, 8, seed=seed)
-    dims, heights = rng.integers(0, 3, 7), rng.integers(0, 3, 8)
-    if seed == 0:
-        graph, dims, heights = [(0, 1), (1, 2), (2, 3), (1, 3)], [2, 0, 1, 2], 2
-    F = CellularSheaf.random(graph, dims, heights, seed=seed, dtype=dtype)
-    K = sc.eliminate(F, keep=[0])
-    wanted = reference.schur_complement(F, K.kept.tolist())
-    eps = np.finfo(dtype).eps
-    z = np.ones((K.sheaf.dim_c0, 2), dtype) * np.array([1, 2], dtype)
-    expected = np.zeros((F.dim_c0, 2), wanted.extension.dtype)
-    expected[wanted.kept], expected[wanted.eliminated] = z, wanted.extension @ z
-    size = np.linalg.norm(expected) / min(wanted.smallest, 1.0) ** 2
-    for x, column in ((K.extend(z), slice(None)), (K.extend(z[:, 1]), 1)):
-        assert_residual(x - expected[:, column], size, n=F.dim_c0, eps=eps)
 
 
 def test_prolongation_does_not_overflow_where_the_values_do_not():

@@ -20,8 +20,7 @@ def test_the_number_of_clusters_grows_with_the_number_of_components():
     assert clustering.cluster_count(wide, 1) == 10  # with at least four vertices each
 
 
-def test_clusters_that_are_too_large_are_shrunk(monkeypatch):
-    monkeypatch.setattr(clustering, "LAST", 20)
+def test_clusters_that_are_too_large_are_shrunk():
     F = sc.CellularSheaf.constant(nx.star_graph(99), dim=2)
     labels = np.repeat([0, 1], 50)
     partition, is_cut = clustering.shrink_clusters(F, sc.Partition(labels), 60)
@@ -35,7 +34,7 @@ def test_clusters_that_are_too_large_are_shrunk(monkeypatch):
     assert (same.labels == labels).all()
 
 
-def test_shrunk_clusters_keep_the_vertices_with_most_edges_inside(monkeypatch):
+def test_shrunk_clusters_keep_the_vertices_with_most_edges_inside():
     """The last two vertices of a path have many edges, but to the other cluster."""
     path, leaves = list(range(6)), list(range(6, 30))
     graph = nx.path_graph(path)

@@ -90,7 +90,7 @@ def test_only_heavy_clusters_with_hubs_are_split():
 
 
 def test_groups_of_different_clusters_are_separate():
-    """One cluster is divided after two hubs are removed, and the other after one."""
+    """One cluster has two hubs, and the other one."""
     star = nx.star_graph(120)
     double = nx.complete_bipartite_graph(2, 120)
     F = sc.gallery.bundle(nx.disjoint_union(double, star), 2, seed=0)
