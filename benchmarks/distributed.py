@@ -30,7 +30,7 @@ from benchmarks.case import RANK, SIZE
 from benchmarks.child import status
 from benchmarks.report import Row
 from benchmarks.timing import paired
-from sheafcoarsen.distributed._estimate import checked, planned
+from sheafcoarsen.distributed._estimate import Request, planned
 from sheafcoarsen.distributed.location import place_of
 
 
@@ -189,7 +189,7 @@ def planning(size, folder):
     """Measure time and memory per edge of making and writing the plan."""
     F = workloads.build("W1", size.vertices)
     src = dist.to_store(folder / "src", F)
-    asked = checked(src, sc.select(F, max(F.n_vertices // SIZE, 2)), RANK)
+    asked = Request(src, sc.select(F, max(F.n_vertices // SIZE, 2)), RANK)
 
     def plan():
         shutil.rmtree(folder / "plan", ignore_errors=True)

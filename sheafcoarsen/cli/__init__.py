@@ -8,8 +8,6 @@
     The options of all commands.
 ``inputs``, ``outputs``
     Input files and standard input; text, JSON and output files.
-``stores``
-    Commands on stores, shard by shard.
 ``compilation``
     Parallel compilation of kernels ahead of their first use, for container images.
 

@@ -2,6 +2,7 @@
 
 import argparse
 import contextlib
+import dataclasses
 import logging
 import os
 import shlex
@@ -9,7 +10,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import networkx as nx
@@ -38,7 +39,6 @@ from sheafcoarsen.cli.outputs import (
     write_result,
 )
 from sheafcoarsen.cli.parser import command_parser
-from sheafcoarsen.cli.stores import about_store, coarsen_store, print_checks
 from sheafcoarsen.coarsening import growth_of
 from sheafcoarsen.gallery import vertex_areas
 from sheafcoarsen.html_report import smooth_cochain, stage, worst_edges, write_report
@@ -48,30 +48,29 @@ from sheafcoarsen.partition import Method, Weights
 from sheafcoarsen.sheaf import component_count
 
 
-def _make(args: argparse.Namespace, times: dict[str, float]) -> sc.Coarsening:
-    with stage(times, "read"):
+def _make(args: argparse.Namespace) -> sc.Coarsening:
+    with stage(args.times, "read"):
         sheaf = read_sheaf(args)
     method: Method = args.method or "auto"  # argparse admits no other names
     operator = local_operator_of(args.local_operator or "internal")
     shown: dict = {"progress": args.progress}
-    with stage(times, "select"):
+    with stage(args.times, "select"):
         weights: Weights = args.weights or "graph"
         P = sc.select(sheaf, args.clusters, method, weights, args.seed or 0, **shown)
-    with stage(times, "local modes"):
+    with stage(args.times, "local modes"):
         # compute modes here: `coarsen` would warn about ties, whose number is printed instead
         modes = compute_modes(sheaf, P, args.rank, operator, **shown)
     warn_if_sections_lost(modes._discards_zero.sum(), len(modes.ranks), args.rank)
-    with stage(times, "coarse maps"):
+    with stage(args.times, "coarse maps"):
         return sc.coarsen(sheaf, P, modes)
 
 
 def _coarsen(args: argparse.Namespace) -> int:
     if args.store is not None:
-        return coarsen_store(args)
+        return _coarsen_store(args)
     refuse_options(args, ("shards", "scheduler"), "requires --store")
-    times: dict[str, float] = {}
     check_outputs(args, (".npz",))
-    C = _make(args, times)
+    C = _make(args)
     n_loops = C.sheaf.n_edges - C.n_crossing_edges
     lines = [
         f"fine    {describe(C.fine)}",
@@ -93,7 +92,7 @@ def _coarsen(args: argparse.Namespace) -> int:
         ledger = sc.energy_ledger(C, x)
         lines += lines_of_losses(C, x, ledger)
         known["ledger"] = ledger.lines
-    return write_result(args, C, lines, times, **known)
+    return write_result(args, C, lines, **known)
 
 
 def _store(args: argparse.Namespace) -> int:
@@ -101,11 +100,8 @@ def _store(args: argparse.Namespace) -> int:
     return 0
 
 
-def _vertices_in(path: str, F: sc.CellularSheaf) -> np.ndarray:
-    """Return a mask of the vertices listed in a text file with # comments.
-
-    They are listed by name, or by index if the vertices have no names.
-    """
+def _vertices_in(path: str, F: sc.CellularSheaf) -> list[int]:
+    """Return the vertices whose names, or else indices, a text file with # comments lists."""
     try:
         with open(path, encoding="utf-8") as stream:
             words = [word for line in stream for word in line.partition("#")[0].split()]
@@ -114,26 +110,20 @@ def _vertices_in(path: str, F: sc.CellularSheaf) -> np.ndarray:
             f"--keep: there is no file {path!r}; it must be a text file of vertices, "
             f"names or indices separated by white space"
         ) from None
-    names = {str(label): v for v, label in enumerate(F.vertex_labels or ())}
-    found = []
+    known = {str(name): v for v, name in enumerate(F.vertex_labels or range(F.n_vertices))}
     for word in words:
-        if word in names:
-            found.append(names[word])
-        elif not names and word.isdecimal() and int(word) < F.n_vertices:
-            found.append(int(word))
-        else:
-            what = "names" if names else f"indices from 0 to {F.n_vertices - 1}"
+        if word not in known:
+            what = "names" if F.vertex_labels else f"indices from 0 to {F.n_vertices - 1}"
             raise ValueError(f"--keep {path}: {word!r} is not a vertex; vertices have {what}")
-    return np.isin(np.arange(F.n_vertices), found)
+    return [known[word] for word in words]
 
 
 def _eliminate(args: argparse.Namespace) -> int:
-    times: dict[str, float] = {}
     check_outputs(args, (".npz",))
-    with stage(times, "read"):
+    with stage(args.times, "read"):
         sheaf = read_sheaf(args)
     keep = None if args.keep is None else _vertices_in(args.keep, sheaf)
-    with stage(times, "eliminate"):
+    with stage(args.times, "eliminate"):
         K = sc.eliminate(sheaf, keep, args.max_neighbors)
     lines = [f"fine    {describe(K.fine)}", f"left    {describe(K.sheaf)}"]
     names = [str(name) for name in K.sheaf.vertex_labels or K.kept.tolist()]
@@ -143,7 +133,7 @@ def _eliminate(args: argparse.Namespace) -> int:
         lines.append(f"        {name:<30}  {fine:>12}  {left:>12}".rstrip())
     if not K.is_determined:
         lines.append("note    values on the vertices left do not determine those on the others")
-    return write_result(args, K, lines, times)
+    return write_result(args, K, lines)
 
 
 def _modes(args: argparse.Namespace) -> int:
@@ -190,19 +180,18 @@ def _levels(args: argparse.Namespace) -> int:
 def _synchronize(args: argparse.Namespace) -> int:
     """Compute, certify and write the poses of a pose graph file; print cost, bound, worst edges."""
     check_outputs(args, (".g2o", ".g2o.gz"))
-    times: dict[str, float] = {}
-    with stage(times, "read"):
+    with stage(args.times, "read"):
         G = sc.read_g2o(args.input, poses=True)
-    with stage(times, "synchronize"):
+    with stage(args.times, "synchronize"):
         S = sc.synchronize(G, refine=True, robust="tls" if args.robust else None)
-    with stage(times, "certify"):
+    with stage(args.times, "certify"):
         Z = S.certify()
     if args.out is not None:
-        with stage(times, "write"):
+        with stage(args.times, "write"):
             sc.write_g2o(args.out, G if S.weights is None else G.subset(S.weights > 0.5), S)
     if args.report is not None:
-        name, before = os.path.basename(args.input), dict(times)
-        with stage(times, "report"):
+        name, before = os.path.basename(args.input), dict(args.times)
+        with stage(args.times, "report"):
             write_report(S, args.report, name, args.typed, before)
     stopped = "" if S.converged else ", not converged"
     steps = f"{len(S.costs) - 1} steps{stopped}"
@@ -220,12 +209,8 @@ def _synchronize(args: argparse.Namespace) -> int:
             lines.append("        sightings of landmarks are never left out")
     fit = " by suspicion, the residual in a second, robust fit; sd: standard deviations"
     lines.append(f"worst edges{fit if S.weights is None and S.landmarks is None else ''}")
-    rows = worst_edges(S)
-    widths = [max(len(str(cell)) for cell in column) for column in zip(*rows, strict=True)]
-    for row in rows:
-        cells = (str(cell).rjust(width) for cell, width in zip(row, widths, strict=True))
-        lines.append("  " + tables.printable("  ".join(cells)).rstrip())
-    show_result(args, {}, lines, times)
+    lines += [f"  {tables.printable(row)}" for row in tables.aligned(worst_edges(S), str.rjust)]
+    show_result(args, {}, lines)
     if args.quiet and not Z.is_optimal:
         print(f"sheafcoarsen: the map is {verdict}", file=sys.stderr)
     return 0
@@ -233,7 +218,7 @@ def _synchronize(args: argparse.Namespace) -> int:
 
 def _info(args: argparse.Namespace) -> int:
     if is_store(args.input):
-        return about_store(args)
+        return _about_store(args)
     if is_mesh(args.input):
         sheaf, faces = read_sheaf(args), sc.read_mesh(args.input)[1]
         n, m, f = sheaf.n_vertices, sheaf.n_edges, len(faces)
@@ -255,14 +240,13 @@ def _info(args: argparse.Namespace) -> int:
 
 
 def _verify(args: argparse.Namespace) -> int:
-    times: dict[str, float] = {}
     if (args.clusters is None) != (args.rank is None):
         raise ValueError("--clusters and --rank must be passed together")
     if args.clusters is None:
         options = ("method", "weights", "local_operator", "seed")
         refuse_options(args, options, "requires --clusters and --rank")
         if is_store(args.input):
-            return about_store(args)
+            return _about_store(args)
         obj = read(args)
         held = obj if isinstance(obj, sc.Hierarchy) else [obj]
         levels = [C for C in held if isinstance(C, Level)]
@@ -273,8 +257,8 @@ def _verify(args: argparse.Namespace) -> int:
     else:
         if isinstance(read(args), sc.Hierarchy | Level):
             raise ValueError(f"{args.input} already holds a coarsening: omit --clusters and --rank")
-        levels = [_make(args, times)]
-    return print_checks(levels, args)
+        levels = [_make(args)]
+    return _print_checks(levels, args)
 
 
 def _compile(args: argparse.Namespace) -> int:
@@ -330,6 +314,89 @@ Try it on a graph of your own: sheafcoarsen coarsen FILE -k 5 -r 2 --report page
     return 0 if result.passed else 1
 
 
+# ---------------------------------------------------------------- stores
+
+
+def _coarsen_store(args: argparse.Namespace) -> int:
+    """Coarsen a store into another store, and check the result."""
+    options = ("out", "report", "dim", "vertices", "signed", "verbose")
+    refuse_options(args, options, "cannot be combined with --store, which names the output")
+    if args.weights == "sheaf":
+        raise ValueError(
+            "--weights sheaf needs all maps in memory and cannot be combined with --store: omit it"
+        )
+    source = dist.open_store(args.input)
+    if not isinstance(source, dist.SheafStore):
+        raise ValueError(f"{args.input} holds a partition, not a sheaf")
+    edges, dims, _ = source.topology()
+    method: Method = args.method or "auto"
+    if method == "spectral":  # the modes of the graph, since maps may exceed the memory
+        graph = sc.CellularSheaf.constant(edges, n_vertices=len(dims))
+    else:  # edge stalks of dimension 0: only the graph and the vertex stalks determine the clusters
+        graph = sc.CellularSheaf.from_flat(edges, [], [], dims, np.zeros(len(edges), np.int64))
+    P = sc.select(graph, args.clusters, method, seed=args.seed or 0)
+    operator = local_operator_of(args.local_operator or "internal")
+    if not args.json:
+        print(dist.estimate(source, P, args.rank, args.shards, operator))
+    client = None if args.scheduler is None else dist.connect(args.scheduler)
+    C = dist.coarsen(
+        source,
+        args.store,
+        P,
+        args.rank,
+        local_operator=operator,
+        n_shards=args.shards,
+        client=client,
+        progress=args.progress,
+    )
+    status = _print_checks([C], args)
+    if not args.json:
+        print(C.sheaf)
+    if client is not None:
+        client.close()
+    return status
+
+
+def _about_store(args: argparse.Namespace) -> int:
+    """Describe a store, or check its coarsening or levels with random probes."""
+    message = "applies to graphs, not to stores: omit it"
+    refuse_options(args, ("dim", "vertices", "signed"), message)
+    found: Any
+    try:
+        found = dist.open_store(args.input)
+    except dist.StoreError:  # not one sheaf or partition
+        found = dist.open_levels(args.input)
+    else:
+        try:
+            found = dist.open_coarsening(args.input)
+        except dist.StoreError:  # not a coarsening, or its source no longer exists
+            if args.command == "verify":
+                raise
+    if args.command == "verify":
+        return _print_checks([found] if isinstance(found, dist.StoredCoarsening) else found, args)
+    print_json(facts(found)) if args.json else show(found)
+    return 0
+
+
+def _print_checks(levels: Iterable[Any], args: argparse.Namespace) -> int:
+    """Print the results of checking each coarsening, stored or not; return the exit status."""
+    found = []
+    for C in levels:
+        result = C.verify() if isinstance(C, dist.StoredCoarsening) else sc.verify(C)
+        checks = [dataclasses.asdict(check) for check in result]
+        found.append({"passed": bool(result.passed), "checks": checks})
+        if not args.json:
+            print(C)
+            print(result)
+    passed = all(level["passed"] for level in found)
+    if args.json:
+        print_json({"passed": passed, "levels": found})
+    return 0 if passed else 1
+
+
+# ---------------------------------------------------------------- main
+
+
 @contextlib.contextmanager
 def _surroundings(args: argparse.Namespace) -> Iterator[None]:
     """Print each warning on one line, or nothing if quiet; copy standard input ``-`` to a file."""
@@ -339,7 +406,7 @@ def _surroundings(args: argparse.Namespace) -> Iterator[None]:
         said = str(message).replace(given, "standard input") if given else message
         print(f"sheafcoarsen: {_line(said)}", file=sys.stderr)
 
-    args.progress = sys.stderr.isatty() and not args.quiet
+    args.progress, args.times = sys.stderr.isatty() and not args.quiet, {}
     with contextlib.ExitStack() as stack:
         stack.enter_context(warnings.catch_warnings())
         warnings.simplefilter("ignore" if args.quiet else "default", UserWarning)

@@ -38,46 +38,39 @@ def write_result(
     args: argparse.Namespace,
     result: sc.Coarsening | sc.Elimination | sc.Hierarchy,
     lines: list[str],
-    times: dict[str, float] | None = None,
     **known: Any,
 ) -> int:
     """Save a result, write its report, describe it as text or JSON, and return the exit status.
 
-    The text is ``lines``, the JSON `facts` and ``known``, each with ``times`` if they are passed.
+    The text is ``lines``, the JSON `facts` and ``known``.
     """
-    stages = {} if times is None else times
     if args.out is not None:
-        with stage(stages, "save"):
+        with stage(args.times, "save"):
             sc.save(args.out, result)
     passed = True
     if args.report is not None:
-        name, before = os.path.basename(args.input), dict(stages)
-        with stage(stages, "report"):
+        name, before = os.path.basename(args.input), dict(args.times)
+        with stage(args.times, "report"):
             at = Positions(*sc.read_mesh(args.input)) if is_mesh(args.input) else None
             passed = bool(write_report(result, args.report, name, args.typed, before, at))
         known["passed"] = passed
-    show_result(args, facts(result) | known, lines, times, "" if passed else ": a check FAILED")
+    show_result(args, facts(result) | known, lines, "" if passed else ": a check FAILED")
     return 0 if passed else 1
 
 
 def show_result(
-    args: argparse.Namespace,
-    known: dict[str, Any],
-    lines: list[str],
-    times: dict[str, float] | None = None,
-    remark: str = "",
+    args: argparse.Namespace, known: dict[str, Any], lines: list[str], remark: str = ""
 ) -> None:
     """Print a result as JSON or text, with the time of each stage in seconds and the written files.
 
     ``remark`` follows the path of the report.
     """
     if getattr(args, "json", False):
-        seconds = {} if times is None else {"seconds": times}
-        print_json(known | seconds | {"out": args.out, "report": args.report})
+        print_json(known | {"seconds": args.times, "out": args.out, "report": args.report})
         return
     print("\n".join(lines))
-    if times is not None:
-        spent = (f"{name} {seconds:.3f} s" for name, seconds in times.items())
+    if args.times:
+        spent = (f"{name} {seconds:.3f} s" for name, seconds in args.times.items())
         print("time    " + ", ".join(spent))
     if args.out is not None:
         print(f"saved   {tables.printable(args.out)}")

@@ -34,29 +34,24 @@ def command_parser() -> argparse.ArgumentParser:
         "--version", action="version", version=importlib.metadata.version("sheafcoarsen")
     )
     commands = parser.add_subparsers(dest="command", required=True, parser_class=_Parser)
-    inputs = (
-        "an .npz of this library (of a hierarchy: its coarsest sheaf), a pose graph .g2o (its "
+
+    given, saved, reported = (_Parser(add_help=False) for _ in range(3))
+    given.add_argument(
+        "input",
+        metavar="INPUT",
+        help="an .npz of this library (of a hierarchy: its coarsest sheaf), a pose graph .g2o (its "
         "rotations), a mesh .off, .obj, .ply (its tangent bundle), or a graph: .mtx, .graph, edge "
         "list, .graphml, .gml; each also .gz; - for standard input, whose format is seen from its "
-        "content (not .graph)"
+        "content (not .graph)",
     )
-
-    graph = _Parser(add_help=False)
-    graph.add_argument("--dim", type=int, help="stalk dimension for a graph (default 1)")
-    graph.add_argument(
+    given.add_argument("--dim", type=int, help="stalk dimension for a graph (default 1)")
+    given.add_argument(
         "--vertices",
         type=int,
         metavar="N",
         help="for an edge list with isolated last vertices, or with gaps in its numbering",
     )
-    graph.add_argument(
-        "--signed",
-        action="store_true",
-        help="for a graph with negative weights: use the signed Laplacian",
-    )
-    given = _Parser(add_help=False, parents=[graph])
-    given.add_argument("input", metavar="INPUT", help=inputs)
-    saved, reported = _Parser(add_help=False), _Parser(add_help=False)
+    _flag(given, "--signed", "for a graph with negative weights: use the signed Laplacian")
     saved.add_argument("-o", "--out", metavar="FILE.npz", help="save the result here")
     reported.add_argument(
         "--report", metavar="FILE.html", help="write an HTML report here; needs matplotlib"
@@ -104,19 +99,13 @@ def command_parser() -> argparse.ArgumentParser:
     )
     poses.add_argument("input", metavar="INPUT", help="a pose graph .g2o, or .g2o.gz")
     poses.add_argument("-o", "--out", metavar="OUT.g2o", help="write the poses here, .gz too")
-    poses.add_argument(
-        "--robust", action="store_true", help="remove measurements that contradict the others"
-    )
+    _flag(poses, "--robust", "remove measurements that contradict the others")
 
     modes = commands.add_parser(
         "modes", parents=[given, saved], help="find the lowest modes of a sheaf"
     )
     modes.add_argument("-k", type=int, required=True, metavar="K", help="how many modes")
-    modes.add_argument(
-        "--normalize",
-        action="store_true",
-        help="find modes of D^{-1/2} L D^{-1/2}; areas of a mesh are ignored",
-    )
+    _flag(modes, "--normalize", "find modes of D^{-1/2} L D^{-1/2}; areas of a mesh are ignored")
     modes.set_defaults(report=None)
     levels = commands.add_parser("levels", parents=outputs, help="coarsen into several levels")
     levels.add_argument(
@@ -133,13 +122,10 @@ def command_parser() -> argparse.ArgumentParser:
     info = commands.add_parser("info", parents=[given], help="describe a file, a mesh or a store")
 
     check = commands.add_parser(
-        "verify", parents=[graph], help="check every statement of the theory on a coarsening"
-    )
-    check.add_argument(
-        "input",
-        metavar="INPUT",
-        help="an .npz or a store that holds a coarsening; or any file with coarsen's options; "
-        "- for standard input",
+        "verify",
+        parents=[given],
+        help="check every statement of the theory on the coarsening that an .npz or a store holds, "
+        "or on one made of any file with coarsen's options",
     )
     _coarsening_options(check, required=False)
 
@@ -147,25 +133,23 @@ def command_parser() -> argparse.ArgumentParser:
         "compile",
         help="compile numerical kernels ahead of their first use, for images and clusters",
     )
-    ahead.add_argument(
-        "--all", action="store_true", help="all kernels, for single precision and complex maps too"
-    )
+    _flag(ahead, "--all", "all kernels, for single precision and complex maps too")
 
     commands.add_parser(
         "demo", help="coarsen a real graph that ships with networkx, and verify the result"
     )
 
     for command in (coarse, remove, modes, levels, info, check):
-        command.add_argument("--json", action="store_true", help="print JSON instead of text")
-    coarse.add_argument(
-        "-v",
-        "--verbose",
-        action="store_true",
-        help="also print what a random cochain loses, line by line",
-    )
+        _flag(command, "--json", "print JSON instead of text")
+    _flag(coarse, "-v", "--verbose", "also print what a random cochain loses, line by line")
     for command in commands.choices.values():
-        command.add_argument("-q", "--quiet", action="store_true", help="print nothing but errors")
+        _flag(command, "-q", "--quiet", "print nothing but errors")
     return parser
+
+
+def _flag(parser: argparse.ArgumentParser, *given: str) -> None:
+    *names, text = given
+    parser.add_argument(*names, action="store_true", help=text)
 
 
 def _coarsening_options(parser: argparse.ArgumentParser, *, required: bool) -> None:

@@ -24,7 +24,8 @@ The modules, in the order in which data flows:
     Locations of stores, with their blobs, and records of values and arrays in one blob; attributes
     of a store, and its arrays in Zarr format (see docs/guides/distributed.md).
 ``_open_store``, ``_write_store``
-    Reading a stored sheaf, and applying its operators, part by part; writing a store.
+    Reading a stored sheaf, and applying its operators, part by part; writing stores, from pieces
+    and from objects in memory.
 ``plan``, ``_estimate``
     The plan of a run, made from the topology only: shards of whole clusters and destinations of
     maps; the arguments, which are checked, and the estimated cost.
@@ -33,8 +34,8 @@ The modules, in the order in which data flows:
     lock of a store; the run.
 ``_open_coarsening``
     The stored result with its energy ledger and verification.
-``_to_store``, ``_coarsen_levels``
-    Writing objects from memory; coarsening into several levels, in memory once they fit.
+``_coarsen_levels``
+    Coarsening into several levels, in memory once they fit.
 """
 
 from sheafcoarsen.distributed._coarsen import coarsen
@@ -47,8 +48,7 @@ from sheafcoarsen.distributed._open_store import (
     laplacian_operator,
     open_store,
 )
-from sheafcoarsen.distributed._to_store import to_store
-from sheafcoarsen.distributed._write_store import write_store
+from sheafcoarsen.distributed._write_store import to_store, write_store
 from sheafcoarsen.distributed.executors import connect
 from sheafcoarsen.distributed.location import StoreError
 

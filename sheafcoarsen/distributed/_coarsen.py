@@ -16,7 +16,7 @@ import numpy.typing as npt
 from sheafcoarsen._support import checks, labels, ragged, threads
 from sheafcoarsen.coarsening import coarse_labels
 from sheafcoarsen.distributed import tasks
-from sheafcoarsen.distributed._estimate import Estimate, Request, check_memory, checked, planned
+from sheafcoarsen.distributed._estimate import Estimate, Request, check_memory, planned
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount
 from sheafcoarsen.distributed._write_store import new_group, seal
@@ -121,7 +121,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     >>> bool(np.array_equal(C.sheaf.load().tail_data, same.sheaf.tail_data))
     True
     """
-    asked = checked(src, P, rank, local_operator, n_shards, loops=loops, compress=compress)
+    asked = Request(src, P, rank, local_operator, n_shards, loops=loops, compress=compress)
     progress = checks.flag("progress", progress)
     place = place_beside(src, out, storage_options)
     if C := finished(place, asked):
@@ -274,7 +274,7 @@ class Run:
         needs; and the estimated cost.
         """
         asked, engine, note = self.asked, self.engine, self.work / "plan.json"
-        known, wanted = note.find_record(), self.asked.n_shards
+        known, wanted, shards = note.find_record(), asked.n_shards, None
         if known is not None:
             self.tell(f"resuming {self.place.url}")
             shards = known["shards"]
@@ -283,8 +283,7 @@ class Run:
                     f"{self.place.url} holds an unfinished run of this call with {shards} "
                     f"shards: omit `n_shards` to resume it, or remove {self.place.url}"
                 )
-            asked = replace(asked, n_shards=shards)
-        plan, found = planned(asked, engine.memory, engine.at_once)
+        plan, found = planned(asked, engine.memory, engine.at_once, shards)
         check_memory(found, engine.memory, engine.where, len(plan.dims))
         if self.needs_spectra:
             check_dense(plan.dims, "a rule that looks at whole spectra")

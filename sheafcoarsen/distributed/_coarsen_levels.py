@@ -1,4 +1,4 @@
-"""Coarsen a store into several levels: from store to store until a level fits in memory."""
+"""Coarsen a store into several levels, each in memory if the sheaf above fits."""
 
 from __future__ import annotations
 
@@ -11,36 +11,31 @@ from typing import Any
 
 import numpy as np
 
+from sheafcoarsen import coarsening
 from sheafcoarsen._support import CochainLike, checks, tables
 from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, place_beside
-from sheafcoarsen.distributed._estimate import checked, checked_operator, loaded
+from sheafcoarsen.distributed._estimate import Request, checked_operator, loaded
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount, check_store
-from sheafcoarsen.distributed._to_store import write_coarsening
-from sheafcoarsen.distributed._write_store import PART_BYTES, mark, new_group
-from sheafcoarsen.distributed.location import Place, StoreError, place_of
+from sheafcoarsen.distributed._write_store import mark, new_group, write_coarsening
+from sheafcoarsen.distributed.location import StoreError, place_of
 from sheafcoarsen.distributed.plan import without_maps
 from sheafcoarsen.distributed.schema import Root, find_header, header_of
-from sheafcoarsen.hierarchy import Hierarchy, LevelPlan, RankPerLevel, further_levels
+from sheafcoarsen.hierarchy import LevelPlan, RankPerLevel
 from sheafcoarsen.modes import LocalOperatorLike
 from sheafcoarsen.partition import Method, Partition
+from sheafcoarsen.sheaf import CellularSheaf
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class StoredHierarchy:
-    """Levels of a stored sheaf, returned by :func:`coarsen_levels`.
+    """Levels of a stored sheaf, returned by :func:`coarsen_levels` and :func:`open_levels`.
 
-    ``H[i]`` is level i, a :class:`StoredCoarsening` or, if it was made in memory, a
-    :class:`~sheafcoarsen.Coarsening`; ``len(H)`` and iteration include both.
+    ``H[i]`` is level i; ``len(H)`` is the number of levels.
 
     Attributes
     ----------
-    stored : tuple of StoredCoarsening
-        The levels that were made from store to store, or all levels if the result was opened
-        with :func:`open_levels`.
-    rest : Hierarchy, optional
-        The levels made in memory, beginning with the sheaf of the last store; None if that sheaf
-        does not fit in memory and there is no further level. These levels were stored too.
+    levels : tuple of StoredCoarsening
     stopped_because : str
         The reason why there is no further level.
 
@@ -52,32 +47,25 @@ class StoredHierarchy:
     >>> import sheafcoarsen.distributed as dist
     >>> src = dist.to_store("memory://path-of-64", sc.CellularSheaf.constant(nx.path_graph(64)))
     >>> H = dist.coarsen_levels(src, "memory://levels", factor=4, n_levels=2, rank=3)
-    >>> len(H), len(H.stored), H.lift(np.ones(H.rest.sheaves[-1].dim_c0)).shape
-    (2, 0, (64,))
+    >>> len(H), H.lift(np.ones(H[-1].sheaf.dim_c0)).shape
+    (2, (64,))
     """
 
-    stored: tuple[StoredCoarsening, ...]
-    rest: Hierarchy | None
+    levels: tuple[StoredCoarsening, ...]
     stopped_because: str
 
-    @property
-    def _levels(self) -> tuple[Any, ...]:
-        return self.stored if self.rest is None else (*self.stored, *self.rest)
-
     def __len__(self) -> int:
-        return len(self._levels)
+        return len(self.levels)
 
-    def __getitem__(self, i: int) -> Any:
-        return self._levels[i]
+    def __getitem__(self, i: int) -> StoredCoarsening:
+        return self.levels[i]
 
     def __repr__(self) -> str:
-        levels = self._levels
-        sizes = [C.fine.n_vertices for C in levels[:1]] + [C.sheaf.n_vertices for C in levels]
-        where = f", {len(self.stored):,} from store to store" if self.rest is not None else ""
+        stores = [*(C.fine for C in self.levels[:1]), *(C.sheaf for C in self.levels)]
+        sizes = " -> ".join(str(store.n_vertices) for store in stores) or "none"
         return (
-            f"StoredHierarchy({tables.counted(len(self), 'level')}{where}: "
-            f"{' -> '.join(map(str, sizes)) or 'none'} vertices; stopped because "
-            f"{self.stopped_because})"
+            f"StoredHierarchy({tables.counted(len(self), 'level')}: {sizes} vertices; stopped "
+            f"because {self.stopped_because})"
         )
 
     def lift(self, z: CochainLike) -> np.ndarray:
@@ -92,7 +80,7 @@ class StoredHierarchy:
         ndarray, shape (dim_c0 of the finest sheaf,) or (that, h)
         """
         x = checks.scalar_array("z", z)
-        for C in reversed(self._levels):
+        for C in reversed(self.levels):
             x = C.lift(x)
         return x
 
@@ -108,7 +96,7 @@ class StoredHierarchy:
         ndarray, shape (dim_c0 of the coarsest sheaf,) or (that, h)
         """
         z = checks.scalar_array("x", x)
-        for C in self._levels:
+        for C in self.levels:
             z = C.pool(z)
         return z
 
@@ -134,8 +122,8 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
 ) -> StoredHierarchy:
     """Coarsen a stored sheaf into several levels, bitwise identically to ``sc.coarsen_levels``.
 
-    Level i is written to the store ``out``/level-i. It is made shard by shard until the maps of a
-    fine sheaf have at most ``memory_bytes``; that level and all further ones are made in memory.
+    Level i is written to the store ``out``/level-i. It is made in memory if the maps of the sheaf
+    above have at most ``memory_bytes``, or else shard by shard, as :func:`coarsen` does.
     Repeating an unfinished call resumes it; :func:`open_levels` opens the finished result.
 
     Parameters
@@ -148,7 +136,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         ``src`` must have at most ``memory_bytes``.
     memory_bytes : float, optional
         Maximum number of bytes of maps to coarsen in memory, by default an eighth of this
-        machine's memory; with 0, no level with maps is made in memory.
+        machine's memory. A level that was made in memory has an empty ``report``.
     client, progress, storage_options
         See :func:`coarsen`.
 
@@ -174,8 +162,8 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     >>> F = sc.CellularSheaf.random(nx.grid_2d_graph(20, 20), 2, 3, seed=3)
     >>> src = dist.to_store("memory://four-hundred", F)
     >>> H = dist.coarsen_levels(src, "memory://down", min_vertices=5, rank=2, memory_bytes=5e4)
-    >>> [C.sheaf.n_vertices for C in H], len(H.stored)
-    ([40, 4], 1)
+    >>> [C.sheaf.n_vertices for C in H], [bool(C.report) for C in H]
+    ([40, 4], [True, False])
     >>> [C.sheaf.n_vertices for C in dist.open_levels("memory://down")]
     [40, 4]
     """
@@ -207,42 +195,37 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
             f"another method, or `memory_bytes` of at least {src.n_bytes}"
         )
     options: dict[str, Any] = {"local_operator": operator, "loops": loops, "compress": compress}
-    stored: list[StoredCoarsening] = []
-    rest: Hierarchy | None = None
+    access: dict[str, Any] = {"client": client, "storage_options": place.options}
+    levels: list[StoredCoarsening] = []
     header = find_header(place)
     another = (
         f"{place.url} exists and is the result of another call: remove it, or use another path"
     )
     for i in itertools.count():
-        above = stored[-1].sheaf if stored else src
-        if above.n_bytes <= memory_bytes:
-            rest = in_memory(above, place, plan, i, options)
-            why = rest.stopped_because
-            break
-        edges, dims, _ = above.topology()
-        step = plan.next(without_maps(edges, dims.astype(np.int64), above.dtype), i)
+        above, level = levels[-1].sheaf if levels else src, place / f"level-{i}"
+        fits = above.n_bytes <= memory_bytes
+        fine = above.load() if fits else graph_of(above)
+        step: Any = plan.next(fine, i)
         if isinstance(step, str):
             why = step
             break
-        if header is not None and find_header(place / f"level-{i}") is None:
+        if header is not None and find_header(level) is None:
             raise FileExistsError(another)
         P, ranks = step
-        level = place / f"level-{i}"
-        C = coarsen(
-            above,
-            level.url,
-            P,
-            ranks,  # type: ignore[arg-type]
-            client=client,
-            progress=progress,
-            storage_options=place.options,
-            **options,
-        )
+        if fits:
+            asked = Request(above, P, ranks, **options)
+            C = finished(level, asked)
+            if C is None:
+                made = coarsening.coarsen(fine, P, ranks, progress=progress, **options)
+                write = partial(write_coarsening, C=made, fine=above, run=asked.run)
+                C = made_once(level, asked, write)
+        else:
+            C = coarsen(above, level.url, P, ranks, progress=progress, **options, **access)
         if partitions is None and not C.sheaf.dim_c0:
             why = f"level {i} would keep no mode of any cluster"
             break
-        stored.append(C)
-    H = StoredHierarchy(tuple(stored), rest, why)
+        levels.append(C)
+    H = StoredHierarchy(tuple(levels), why)
     names = [f"level-{i}" for i in range(len(H))]
     if header is not None:
         if (header.levels, header.stopped_because) != (names, why):
@@ -253,18 +236,10 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     return H
 
 
-def in_memory(
-    above: SheafStore, place: Place, plan: LevelPlan, begin: int, options: dict[str, Any]
-) -> Hierarchy:
-    """Make the levels ``begin``, ``begin + 1``, ... of a plan in memory, and store them."""
-    H = further_levels(Hierarchy(above.load(), ()), plan, **options, begin=begin)
-    for i, C in enumerate(H, begin):
-        rank = plan.rank(i)
-        asked = checked(above, C.partition, rank, **options)  # type: ignore[arg-type]
-        level = place / f"level-{i}"
-        write = partial(write_coarsening, C=C, part_bytes=PART_BYTES, fine=above, run=asked.run)
-        above = (finished(level, asked) or made_once(level, asked, write)).sheaf
-    return H
+def graph_of(store: SheafStore) -> CellularSheaf:
+    """Return a stored sheaf without its maps."""
+    edges, dims, _ = store.topology()
+    return without_maps(edges, dims.astype(np.int64), store.dtype)
 
 
 def open_levels(url: object, *, source: object = None, **storage_options: Any) -> StoredHierarchy:
@@ -307,4 +282,4 @@ def open_levels(url: object, *, source: object = None, **storage_options: Any) -
     for name in header.levels:
         levels.append(open_coarsening(f"{place.url}/{name}", source=source, **place.options))
         source = levels[-1].sheaf
-    return StoredHierarchy(tuple(levels), None, header.stopped_because)
+    return StoredHierarchy(tuple(levels), header.stopped_because)

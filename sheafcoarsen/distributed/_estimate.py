@@ -36,58 +36,37 @@ USABLE = 0.8
 """Fraction of a worker's memory at which Dask pauses the worker."""
 
 
-@dataclass(frozen=True)
 class Request:
-    """Validated arguments of `coarsen`."""
+    """Validated arguments of `coarsen`; ``run`` is a fingerprint of the decisive ones."""
 
-    source: SheafStore
-    P: Partition
-    rule: Rule
-    operator: LocalOperator
-    loops: bool
-    compress: bool
-    n_shards: int | None
-
-    @property
-    def run(self) -> str:
-        """Fingerprint of all arguments on which the result depends."""
-        options = (
-            self.source.header.id,
-            repr(self.rule),
-            self.operator.name,
-            self.loops,
-            self.compress,
-        )
-        digest = hashlib.sha256(repr(options).encode())
+    def __init__(
+        self,
+        src: Any,
+        P: Any,
+        rank: RankLike,
+        local_operator: LocalOperatorLike = "internal",
+        n_shards: int | None = None,
+        *,
+        loops: bool = True,
+        compress: bool = True,
+    ) -> None:
+        self.source, P = check_store(src, "src"), loaded(P)
+        self.P = P if isinstance(P, Partition) else Partition(P)
+        if self.P.n_vertices != self.source.n_vertices:
+            raise ValueError(
+                f"`P` must label the {self.source.n_vertices} vertices of {self.source.url}, "
+                f"got a partition of {self.P.n_vertices}"
+            )
+        self.operator = checked_operator(local_operator)
+        if n_shards is not None:
+            n_shards = checks.whole_number("n_shards", n_shards, at_least=1)
+        self.n_shards = n_shards
+        self.loops, self.compress = checks.flag("loops", loops), checks.flag("compress", compress)
+        self.rule = as_rule(rank, self.P.n_clusters)
+        names = self.source.header.id, repr(self.rule), self.operator.name
+        digest = hashlib.sha256(repr((*names, self.loops, self.compress)).encode())
         digest.update(self.P.labels.astype(np.int64, copy=False).tobytes())
-        return digest.hexdigest()[:16]
-
-
-def checked(
-    src: Any,
-    P: Any,
-    rank: RankLike,
-    local_operator: LocalOperatorLike = "internal",
-    n_shards: int | None = None,
-    *,
-    loops: bool = True,
-    compress: bool = True,
-) -> Request:
-    """Check the arguments of `coarsen`, and return them."""
-    src = check_store(src, "src")
-    P = loaded(P)
-    if not isinstance(P, Partition):
-        P = Partition(P)
-    if P.n_vertices != src.n_vertices:
-        raise ValueError(
-            f"`P` must label the {src.n_vertices} vertices of {src.url}, "
-            f"got a partition of {P.n_vertices}"
-        )
-    operator = checked_operator(local_operator)
-    if n_shards is not None:
-        n_shards = checks.whole_number("n_shards", n_shards, at_least=1)
-    loops, compress = checks.flag("loops", loops), checks.flag("compress", compress)
-    return Request(src, P, as_rule(rank, P.n_clusters), operator, loops, compress, n_shards)
+        self.run = digest.hexdigest()[:16]
 
 
 def loaded(P: Any) -> Any:
@@ -180,9 +159,12 @@ class Estimate:
         return "\n".join(f"{name:<8} {value}" for name, value in rows)
 
 
-def planned(asked: Request, memory: float, at_once: int = 1) -> tuple[Plan, Estimate]:
+def planned(
+    asked: Request, memory: float, at_once: int = 1, n_shards: int | None = None
+) -> tuple[Plan, Estimate]:
     """Return the plan of a run, and the estimated cost for the ranks of `bound_of_ranks`."""
-    n_shards = asked.n_shards or default_shards(asked.source.n_bytes, memory, at_once)
+    n_shards = n_shards or asked.n_shards
+    n_shards = n_shards or default_shards(asked.source.n_bytes, memory, at_once)
     copies = isinstance(asked.operator, Principal)
     plan = Plan(asked.source, asked.P, n_shards, copies=copies)
     S, size = plan.n_shards, plan.itemsize
@@ -272,8 +254,7 @@ def estimate(
     >>> print(str(dist.estimate(src, sc.select(F, 9), 3, n_shards=3)).splitlines()[0])
     source   25.3 kB of maps in 1 parts
     """
-    asked = checked(src, P, rank, local_operator, n_shards)
-    return planned(asked, float("inf"))[1]
+    return planned(Request(src, P, rank, local_operator, n_shards), float("inf"))[1]
 
 
 def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
@@ -297,10 +278,9 @@ def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
 
     The number keeps ``at_once`` tasks busy until the end, if shards of 4 MB or more allow it.
     """
-    shard = 64e6  # maximum number of bytes of maps in a shard
-    if math.isfinite(memory):
-        # a sixth of the maps that would fit, because shards differ in size and results need memory
-        shard = min(shard, max((USABLE * memory - BASE) / (6 * NEED), 1e6))
+    # bytes of maps in a shard: at most a sixth of what would fit, because shards differ in size and
+    # results need memory
+    shard = min(64e6, max((USABLE * memory - BASE) / (6 * NEED), 1e6))
     count = max(1, math.ceil(n_bytes / shard))
     even = math.ceil(count / at_once) * at_once
     return even if n_bytes >= even * 4e6 else count

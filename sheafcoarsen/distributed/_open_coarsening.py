@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
+from scipy.sparse import csr_array
 
 from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import CochainLike, checks, linalg, ragged
@@ -17,13 +17,11 @@ from sheafcoarsen.coarsening import (
     Coarsening,
     EnergyLedger,
     check_errors,
-    coarse_labels,
     isometry_errors,
     ledger_over,
 )
 from sheafcoarsen.distributed._open_store import (
     SheafStore,
-    amount,
     check_entries,
     energy_of,
     laplacian_operator,
@@ -35,16 +33,8 @@ from sheafcoarsen.io import read_level, reading
 from sheafcoarsen.modes import block_layout
 from sheafcoarsen.operators import as_columns, canonical_csr
 from sheafcoarsen.partition import Partition, clusters_of
+from sheafcoarsen.sheaf import both_ends
 from sheafcoarsen.verification import Verification, check_of, relative_residual
-
-
-class Blocks(NamedTuple):
-    """Block of R that belongs to one shard."""
-
-    R: scipy.sparse.csr_array  # (coordinates, sum of the shard's ranks)
-    rows: np.ndarray  # indices of the block's rows in the full R
-    columns: np.ndarray
-    clusters: np.ndarray
 
 
 class StoredCoarsening:
@@ -106,62 +96,45 @@ class StoredCoarsening:
         """Dimension r_a of each coarse stalk, shape (K,)."""
         return ragged.read_only(self.sheaf.vertex_dims().astype(np.int64))
 
-    def _shards(self) -> Iterator[tuple[str, np.ndarray]]:
-        """Yield the folder and the clusters of each shard; check that every cluster occurs once."""
-        seen = np.zeros(self.sheaf.n_vertices, np.int64)
-        for name in self.sheaf.header.basis:
-            clusters = self.sheaf.numbers(f"basis/{name}/clusters", len(seen))
-            if (clusters[1:] <= clusters[:-1]).any():
-                raise StoreError(f"{self.sheaf.url}: the array basis/{name}/clusters must ascend")
-            seen[clusters] += 1
-            yield f"basis/{name}", clusters
-        if (seen != 1).any():
+    @cached_property
+    def _shards(self) -> dict[str, np.ndarray]:
+        """The clusters of each shard, ascending, by the folder of the shard in the store."""
+        sheaf, count = self.sheaf, np.zeros(self.sheaf.n_vertices, np.int64)
+        folders = [f"basis/{name}" for name in sheaf.header.basis]
+        shards = {name: sheaf.numbers(f"{name}/clusters", len(count)) for name in folders}
+        for clusters in shards.values():
+            count[clusters] += (np.diff(clusters, prepend=-1) > 0).all()
+        if (count != 1).any():
             raise StoreError(
-                f"{self.sheaf.url}: its shards must hold each cluster once, but they hold cluster "
-                f"{np.argmax(seen != 1)} {seen[seen != 1][0]} times"
+                f"{sheaf.url}: its shards must hold each cluster once, in ascending order"
             )
+        return shards
 
-    def _blocks(self) -> Iterator[Blocks]:
-        """Yield the blocks of R shard by shard."""
-        sheaf, dims, ranks, labels = self.sheaf, self.fine_dims, self.ranks, self.partition.labels
+    def _blocks(self) -> Iterator[tuple[csr_array, np.ndarray, np.ndarray, np.ndarray]]:
+        """Yield the block of R of each shard, the indices of its rows and columns, its clusters."""
+        sheaf, dims, ranks, P = self.sheaf, self.fine_dims, self.ranks, self.partition
         row_starts, column_starts = ragged.offsets(dims), ragged.offsets(ranks)
-        count = 0
-        for folder, clusters in self._shards():
-            vertices = sheaf.numbers(f"{folder}/vertices", len(labels))
-            ascend = (vertices[1:] > vertices[:-1]).all()
-            if not ascend or not np.isin(labels[vertices], clusters).all():
-                raise StoreError(
-                    f"{sheaf.url}: the array {folder}/vertices must hold vertices of its clusters "
-                    f"in ascending order"
-                )
-            count += len(vertices)
-            local, starts = (
-                np.searchsorted(clusters, labels[vertices]),
-                ragged.offsets(ranks[clusters]),
-            )
-            widths = np.repeat(ranks[labels[vertices]], dims[vertices])
+        for folder, clusters in self._shards.items():
+            vertices = np.sort(ragged.blocks(P.members, P.cluster_offsets, clusters))
+            labels, starts = P.labels[vertices], ragged.offsets(ranks[clusters])
+            widths = np.repeat(ranks[labels], dims[vertices])
             data = sheaf.array(f"{folder}/data", sheaf.dtype, (int(widths.sum()),))
             check_entries(f"{sheaf.url}: the entries of R in {folder}", data)
-            indptr, column = ragged.offsets(widths), np.repeat(starts[local], dims[vertices])
-            indices = np.arange(len(data)) + np.repeat(column - indptr[:-1], widths)
+            column = np.repeat(starts[np.searchsorted(clusters, labels)], dims[vertices])
+            indptr, indices = ragged.offsets(widths), ragged.ranges(column, widths)
             R = canonical_csr(data, indices, indptr, (len(widths), int(starts[-1])))
             rows = ragged.range_of_blocks(row_starts, vertices)
-            yield Blocks(R, rows, ragged.range_of_blocks(column_starts, clusters), clusters)
-        if count != len(labels):
-            raise StoreError(
-                f"{sheaf.url}: its shards must hold all {len(labels)} fine vertices, got {count}"
-            )
+            yield R, rows, ragged.range_of_blocks(column_starts, clusters), clusters
 
     def spectral(
         self, name: str, dtype: npt.DTypeLike | None = None, counts: np.ndarray | None = None
     ) -> np.ndarray:
         """Return the array ``name`` of all clusters, ``counts`` entries (default: 1) for each."""
-        starts = ragged.offsets(
-            np.ones(self.sheaf.n_vertices, np.int64) if counts is None else counts
-        )
+        counts = np.ones(self.sheaf.n_vertices, np.int64) if counts is None else counts
+        starts = ragged.offsets(counts)
         real = np.zeros(0, self.sheaf.dtype).real.dtype
         out: np.ndarray = np.empty(int(starts[-1]), dtype or real)
-        for folder, clusters in self._shards():
+        for folder, clusters in self._shards.items():
             entries = ragged.range_of_blocks(starts, clusters)
             out[entries] = self.sheaf.array(f"{folder}/{name}", out.dtype, (len(entries),))
         if np.isnan(out).any():
@@ -183,8 +156,8 @@ class StoredCoarsening:
     def _isometry_errors(self) -> np.ndarray:
         """Return norm(R_a* R_a - I)_F for every cluster, shape (K,)."""
         errors = np.zeros(self.sheaf.n_vertices)
-        for part in self._blocks():
-            errors[part.clusters] = isometry_errors(part.R, self.ranks[part.clusters])
+        for R, _, _, clusters in self._blocks():
+            errors[clusters] = isometry_errors(R, self.ranks[clusters])
         return errors
 
     def lift(self, z: CochainLike) -> np.ndarray:
@@ -205,8 +178,8 @@ class StoredCoarsening:
         """
         z = checks.cochain(self.sheaf, z, "z", " of the coarse sheaf")
         x = np.empty((self.fine.dim_c0, *z.shape[1:]), np.result_type(z, self.sheaf.dtype))
-        for part in self._blocks():
-            x[part.rows] = part.R @ z[part.columns]
+        for R, rows, columns, _ in self._blocks():
+            x[rows] = R @ z[columns]
         return x
 
     def pool(self, x: CochainLike) -> np.ndarray:
@@ -227,8 +200,8 @@ class StoredCoarsening:
         """
         x = checks.cochain(self.fine, x, "x", " of the fine sheaf")
         z = np.empty((self.sheaf.dim_c0, *x.shape[1:]), np.result_type(x, self.sheaf.dtype))
-        for part in self._blocks():
-            z[part.columns] = part.R.conj().T @ x[part.rows]
+        for R, rows, columns, _ in self._blocks():
+            z[columns] = R.conj().T @ x[rows]
         return z
 
     def ledger(self, x: CochainLike) -> EnergyLedger:
@@ -292,16 +265,12 @@ class StoredCoarsening:
         """
         probes = checks.whole_number("probes", probes, at_least=1)
         seed = checks.whole_number("seed", seed, at_least=0)
-        # check first: twelve fine cochains per probe are in memory at the same time
-        column, have = 12 * self.fine.dim_c0 * self.fine.dtype.itemsize, checks.physical_memory()
-        if probes * column > have:
-            raise ValueError(
-                f"`probes` = {probes} random cochains take {amount(probes * column)}, but this "
-                f"machine has {amount(have)}: use at most {int(have / column)}"
-            )
         unit = power_of_two(self.fine.largest_entry)
         sheaf, fine = (SheafStore(store.place, unit) for store in (self.sheaf, self.fine))
-        return _verified(StoredCoarsening(sheaf, fine), np.random.default_rng(seed), probes)
+        # twelve fine cochains per probe are in memory at the same time
+        itemsize = np.result_type(fine.dtype, np.float64).itemsize
+        with checks.memory_for_entries("probes", 12.0 * probes * fine.dim_c0, itemsize):
+            return _verified(StoredCoarsening(sheaf, fine), np.random.default_rng(seed), probes)
 
     def load(self) -> Coarsening:
         """Load the coarsening with both sheaves into memory, as ``sc.coarsen`` returns it.
@@ -318,14 +287,10 @@ class StoredCoarsening:
         header, sheaf = self.sheaf.header, self.sheaf
         fine, coarse = self.fine.load(), sheaf.load()
         clusters = clusters_of(fine, self.partition)
-        if coarse.vertex_labels is None:  # stores of release candidate 1 have no names
-            coarse = coarse.with_labels(
-                coarse_labels(fine.vertex_labels, clusters.members, clusters.member_ptr)
-            )
         indptr, indices = block_layout(fine, clusters, self.ranks)
         data = np.empty(len(indices), coarse.dtype)
-        for part in self._blocks():
-            data[ragged.range_of_blocks(indptr.astype(np.int64), part.rows)] = part.R.data
+        for R, rows, _, _ in self._blocks():
+            data[ragged.range_of_blocks(indptr.astype(np.int64), rows)] = R.data
         arrays = {
             "partition.labels": self.partition.labels,
             "R.data": data,
@@ -368,7 +333,9 @@ class StoredCoarsening:
 def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Verification:
     """Verify that R is an isometry, and the other statements on random cochains, part by part."""
     sheaf, fine, eps = C.sheaf, C.fine, linalg.eps_of(C.fine.dtype)
-    Z, X = (linalg.normal(rng, (store.dim_c0, probes), store.dtype) for store in (sheaf, fine))
+    # double precision: terms of long sums in single precision would be rounded to the sum
+    double = np.result_type(fine.dtype, np.float64)
+    Z, X = (linalg.normal(rng, (store.dim_c0, probes), double) for store in (sheaf, fine))
     n = int(C._cluster_dims.max(initial=1))
     isometry: Any = "a basis of your own need not be orthonormal"
     if sheaf.header.local_operator is not None:
@@ -377,11 +344,12 @@ def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Ver
         isometry = found, "exact"
     lift = C.lift(Z)
     galerkin, coarse = C.pool(laplacian_operator(fine) @ lift), laplacian_operator(sheaf) @ Z
-    bound, sizes, lengths = _bound(fine), _norms(lift), _norms(X)
-    stretch = sizes / np.maximum(_norms(Z), np.finfo(float).tiny)
+    sizes, lengths, starts, error = (
+        np.linalg.norm(x, axis=0) for x in (lift, X, Z, coarse - galerkin)
+    )
+    bound, stretch = _bound(fine), sizes / np.maximum(starts, np.finfo(float).tiny)
     pairing = np.abs(_products(X, lift) - _products(C.pool(X), Z))
     missed = np.abs(_products(Z, galerkin).real - energy_of(fine, lift))
-    error = _norms(coarse - galerkin)
     realized: Any = "loops=False leaves out the retained internal energy"
     if sheaf.header.loops:
         realized = relative_residual(error, n, eps, bound, sizes, stretch), "probe"
@@ -402,23 +370,16 @@ def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Ver
 
 
 def _products(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the inner product <x, y> of each pair of columns, summed in double precision."""
-    return np.sum(x.conj() * y, axis=0, dtype=np.result_type(x, y, np.float64))
-
-
-def _norms(x: np.ndarray) -> np.ndarray:
-    """Return the norm of each column, summed in double precision."""
-    return np.sqrt(_products(x, x).real)
+    """Return the inner product <x, y> of each pair of columns."""
+    return np.sum(x.conj() * y, axis=0)
 
 
 def _bound(store: SheafStore) -> float:
     """Return an upper bound on norm(L): twice the largest sum of squared entries at a vertex."""
     total = np.zeros(store.n_vertices)
     for F, vertices, _ in parts_of(store):
-        ends = (F.tail_data, F.tail_offsets), (F.head_data, F.head_offsets)
-        for end, (data, starts) in enumerate(ends):
-            vertex = np.repeat(vertices[F.edges[:, end]], np.diff(starts))
-            total += np.bincount(vertex, np.abs(data) ** 2, len(total))
+        for ends, data, starts in both_ends(F):
+            total += np.bincount(vertices[ends], linalg.ragged_norms(data, starts) ** 2, len(total))
     return 2 * float(total.max(initial=0.0))
 
 

@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterator
 from functools import cached_property, partial
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from scipy.sparse.linalg import LinearOperator
 
+from sheafcoarsen import operators
 from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._support import ReadOnly, checks, labels, ragged, tables
 from sheafcoarsen.distributed.location import Place, StoreError, place_of
 from sheafcoarsen.distributed.schema import REMEDY, Root, header_of, read_array
 from sheafcoarsen.io import reading
-from sheafcoarsen.operators import apply_coboundary, apply_laplacian, as_columns
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
@@ -215,13 +215,8 @@ class SheafStore(Store):
             starts = ragged.offsets(edge_dims * vertex_dims[edges[:, k]])
             flat = np.empty(int(starts[-1]), self.dtype)
             for p in range(len(self.parts)):
-                numbers = self.edges_of(p)
-                size = int((starts[numbers + 1] - starts[numbers]).sum())
-                maps = self.maps_at(p, end, size)
-                if self.edge_numbers is None:
-                    flat[starts[self.part_ptr[p]] :][:size] = maps
-                else:
-                    flat[ragged.range_of_blocks(starts, numbers)] = maps
+                entries = ragged.range_of_blocks(starts, self.edges_of(p))
+                flat[entries] = self.maps_at(p, end, len(entries))
             data.append(ragged.read_only(flat))
         return trusted_sheaf(edges, vertex_dims, edge_dims, data[0], data[1], self.vertex_labels)
 
@@ -327,10 +322,8 @@ def check_entries(name: str, values: np.ndarray) -> None:
 def amount(size: float) -> str:
     """Return a number of bytes as text with a unit."""
     for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
-        if size >= unit:
-            return (
-                f"{size / unit:.3g} {name}" if size < 999.5 * unit else f"{size / unit:.0f} {name}"
-            )
+        if size >= 0.9995 * unit:
+            return f"{size / unit:.3g} {name}"
     return f"{size:.0f} bytes"
 
 
@@ -372,16 +365,8 @@ def open_store(url: object, **storage_options: Any) -> SheafStore | PartitionSto
 # ---------------------------------------------------------------- operators
 
 
-class Part(NamedTuple):
-    """Some edges of a stored sheaf, with the vertices at their ends."""
-
-    sheaf: CellularSheaf
-    vertices: np.ndarray  # indices of its vertices in the stored sheaf
-    rows: np.ndarray  # indices of its coordinates in a cochain
-
-
-def parts_of(store: SheafStore) -> Iterator[Part]:
-    """Yield the parts of a stored sheaf as sheaves."""
+def parts_of(store: SheafStore) -> Iterator[tuple[CellularSheaf, np.ndarray, np.ndarray]]:
+    """Yield each part as a sheaf, the vertices at the ends of its edges, and their rows in C^0."""
     edges, vertex_dims, edge_dims = store.topology()
     starts = ragged.offsets(vertex_dims)
     for p in range(len(store.parts)):
@@ -394,7 +379,7 @@ def parts_of(store: SheafStore) -> Iterator[Part]:
         vertices, ends = np.unique(edges[numbers], return_inverse=True)
         dims = vertex_dims[vertices].astype(np.int64)
         sheaf = trusted_sheaf(ends.reshape(-1, 2), dims, rows, tail, head)
-        yield Part(sheaf, vertices, ragged.range_of_blocks(starts, vertices))
+        yield sheaf, vertices, ragged.range_of_blocks(starts, vertices)
 
 
 def laplacian_operator(store: SheafStore) -> LinearOperator:
@@ -430,34 +415,19 @@ def laplacian_operator(store: SheafStore) -> LinearOperator:
     """
     check_store(store, "store")
 
-    def matmat(x: np.ndarray) -> np.ndarray:
-        kind = np.result_type(x.dtype, store.dtype) if x.dtype.kind in "biufc" else x.dtype
-        if kind.type not in checks.SCALARS:
-            raise TypeError(
-                f"`x` must hold numbers in single or double precision, got dtype {x.dtype}"
-            )
-        x = np.ascontiguousarray(x, dtype=kind)
-        flat = as_columns(x)
-        out = np.zeros_like(flat)
-        for part in parts_of(store):
-            out[part.rows] += apply_laplacian(part.sheaf, flat[part.rows])
-        return out.reshape(x.shape)
+    def apply(x: np.ndarray) -> np.ndarray:
+        out = np.zeros(x.shape, np.result_type(x, store.dtype))
+        for F, _, rows in parts_of(store):
+            out[rows] += operators.laplacian_operator(F) @ x[rows]
+        return out
 
-    return LinearOperator(
-        shape=(store.dim_c0, store.dim_c0),
-        dtype=store.dtype,
-        matvec=matmat,
-        rmatvec=matmat,
-        matmat=matmat,
-        rmatmat=matmat,
-    )
+    shape = (store.dim_c0, store.dim_c0)
+    return LinearOperator(shape, apply, apply, apply, store.dtype, apply)
 
 
 def energy_of(store: SheafStore, x: np.ndarray) -> np.ndarray:
     """Return norm(delta x)^2 for every column of x."""
     total = np.zeros(x.shape[1])
-    for part in parts_of(store):
-        total += np.square(np.abs(apply_coboundary(part.sheaf, x[part.rows]))).sum(
-            axis=0, dtype=np.float64
-        )
+    for F, _, rows in parts_of(store):
+        total += operators.energy(F, x[rows])
     return total

@@ -1,21 +1,25 @@
-"""Write a store: first the parts, then the topology, and last the attributes."""
+"""Writers of stores: first the parts, then the topology, and last the attributes."""
 
 from __future__ import annotations
 
 import itertools
 import os
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, overload
 
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import checks, ragged
-from sheafcoarsen.distributed._open_store import SheafStore, map_bytes
+from sheafcoarsen._support import checks, labels, ragged
+from sheafcoarsen.coarsening import Coarsening
+from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
+from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, map_bytes
 from sheafcoarsen.distributed.location import Place, failures, optional, place_of
 from sheafcoarsen.distributed.schema import Root, StoreHeader, is_unfinished, write_array
+from sheafcoarsen.io import SETTINGS
 from sheafcoarsen.modes import LocalModes
 from sheafcoarsen.operators import index_dtype
+from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, checked_sheaf
 
 PART_BYTES = 32e6
@@ -103,7 +107,6 @@ def free_root(url: object, options: dict[str, Any]) -> Root:
 def write_basis(
     root: Root,
     name: str,
-    vertices: np.ndarray,
     clusters: np.ndarray,
     data: np.ndarray,
     modes: LocalModes | None,
@@ -111,7 +114,7 @@ def write_basis(
 ) -> None:
     """Write R and the spectra on ``clusters``, which have the indices ``own`` in ``modes``."""
     new_group(root.place / f"basis/{name}")
-    arrays = {"vertices": vertices, "clusters": clusters, "data": data}
+    arrays = {"clusters": clusters, "data": data}
     if modes is not None:
         arrays["scores"] = modes.scores[ragged.range_of_blocks(modes.rank_offsets, own)]
         arrays["next_eigenvalues"] = modes.next_eigenvalues[own]
@@ -126,7 +129,7 @@ def write_pieces(
     vertex_dims: np.ndarray,
     pieces: Iterable[Piece],
     part_bytes: float,
-    labels: np.ndarray | None = None,
+    names: np.ndarray | None = None,
     limited: bool = False,
     **attributes: Any,
 ) -> SheafStore:
@@ -171,7 +174,7 @@ def write_pieces(
         parts,
         None,
         dtype=dtype,
-        names=labels,
+        names=names,
         **{"kind": "sheaf", **attributes},
         largest_entry=largest,
     )
@@ -246,3 +249,124 @@ def write_store(
             f"got {type(pieces).__name__}"
         )
     return write_pieces(free_root(url, storage_options), dims, pieces, part_bytes, limited=True)
+
+
+# ---------------------------------------------------------------- objects in memory
+
+
+@overload
+def to_store(
+    url: object, sheaf: CellularSheaf, part_bytes: float = ..., **storage_options: Any
+) -> SheafStore: ...
+@overload
+def to_store(
+    url: object, sheaf: Partition, part_bytes: float = ..., **storage_options: Any
+) -> PartitionStore: ...
+@overload
+def to_store(
+    url: object, sheaf: Coarsening, part_bytes: float = ..., **storage_options: Any
+) -> StoredCoarsening: ...
+def to_store(
+    url: object,
+    sheaf: CellularSheaf | Partition | Coarsening,
+    part_bytes: float = PART_BYTES,
+    **storage_options: Any,
+) -> SheafStore | PartitionStore | StoredCoarsening:
+    """Write a sheaf, a partition or a coarsening from memory to a new store.
+
+    Parameters
+    ----------
+    url : path or URL
+        A folder that does not exist, or any fsspec URL.
+    sheaf : CellularSheaf, Partition or Coarsening
+        The fine sheaf of a coarsening is written to the same folder.
+    part_bytes : float
+        Approximate number of bytes of maps in a part, the unit that tasks read.
+    **storage_options
+        Options of the file system; see fsspec.
+
+    Returns
+    -------
+    SheafStore, PartitionStore or StoredCoarsening
+
+    Raises
+    ------
+    FileExistsError
+        If something exists at ``url``.
+    TypeError
+        If the object is of another type, or vertex labels are not numbers, strings, booleans, None
+        or tuples of these.
+
+    Examples
+    --------
+    >>> import sheafcoarsen as sc
+    >>> import sheafcoarsen.distributed as dist
+    >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2]], dim=2)
+    >>> dist.to_store("memory://triple", F).load().n_edges
+    2
+    >>> dist.to_store("memory://one-vertex", sc.coarsen(F, sc.Partition([0, 0, 0]), 2))
+    StoredCoarsening('memory://one-vertex': internal modes, 3 -> 1 vertices, dim C^0 6 -> 2)
+    """
+    if isinstance(sheaf, Partition):
+        root = free_root(url, storage_options)
+        write_array(root, "labels", sheaf.labels)
+        n, K = sheaf.n_vertices, sheaf.n_clusters
+        mark(root, kind="partition", n_vertices=n, n_clusters=K)
+        return PartitionStore(root.place)
+    if isinstance(sheaf, Coarsening):
+        return write_coarsening(free_root(url, storage_options), sheaf, part_bytes)
+    if not isinstance(sheaf, CellularSheaf):
+        raise TypeError(
+            f"`sheaf` must be a CellularSheaf, a Partition or a Coarsening, "
+            f"got {type(sheaf).__name__}"
+        )
+    return write_sheaf(free_root(url, storage_options), sheaf, part_bytes)
+
+
+def write_sheaf(
+    root: Root, sheaf: CellularSheaf, part_bytes: float, **attributes: Any
+) -> SheafStore:
+    """Write a sheaf to a new store, which gets the additional ``attributes``."""
+    names = None if sheaf.vertex_labels is None else labels.encode_labels(sheaf.vertex_labels)
+    piece = sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data
+    return write_pieces(root, sheaf.vertex_dims, [piece], part_bytes, names, **attributes)
+
+
+def write_coarsening(
+    root: Root,
+    C: Coarsening,
+    part_bytes: float = PART_BYTES,
+    fine: SheafStore | None = None,
+    run: str | None = None,
+) -> StoredCoarsening:
+    """Write a coarsening to a new store, with R stored as a single shard.
+
+    Its fine sheaf is written to a subfolder unless ``fine`` stores it already. ``run`` is the
+    fingerprint of the arguments with which `coarsen` would return the same coarsening.
+    """
+    url = "fine"
+    if fine is None:
+        fine = write_sheaf(Root(root.place / url), C.fine, part_bytes)
+    else:
+        url = fine.url
+    M = C.modes
+    new_group(root.place / "basis")
+    write_array(root, "labels", C.partition.labels)
+    write_array(root, "restored_loops", C.restored_loops)
+    clusters = np.arange(C.partition.n_clusters)
+    write_basis(root, "all", clusters, C.R.data, M, clusters)
+    coarse = write_sheaf(
+        root,
+        C.sheaf,
+        part_bytes,
+        kind="coarsening",
+        run=run,
+        source={"url": url, "id": fine.header.id},
+        basis=["all"],
+        local_operator=None if M is None else M.local_operator,
+        singular=M is not None and M.singular,
+        oversampled={} if M is None else {name: getattr(M, name) for name in SETTINGS},
+        loops=C.loops,
+        compress=C.crossing_rows is None,
+    )
+    return StoredCoarsening(coarse, fine)

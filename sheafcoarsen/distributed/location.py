@@ -219,10 +219,8 @@ def failures(place: Place, what: str) -> Iterator[None]:
     """Add the location to system errors that name no file, such as the one for a full disk."""
     try:
         yield
-    except FileNotFoundError:
-        raise
     except OSError as error:
-        if error.filename is not None:
+        if error.filename is not None or isinstance(error, FileNotFoundError):
             raise
         message = error.strerror or str(error)
         raise type(error)(error.errno, f"{place.url} cannot be {what}: {message}") from error

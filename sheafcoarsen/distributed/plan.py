@@ -167,7 +167,7 @@ class Plan:
             _, given = self._input([s, S + s, 2 * S + s] if self.copies else [s], begin, end)
             (place / f"shard-{s:06d}").put_record(
                 **given,
-                vertices=self.by_shard[begin:end],
+                n_own=end - begin,
                 borders=[*supplies[s]],
                 **{f"rows-{border}": local for border, local in supplies[s].items()},
             )

@@ -8,7 +8,6 @@ twice, and missing or oversized chunks are not detected.
 """
 
 import json
-import math
 import re
 import uuid
 from collections.abc import Callable, Iterable
@@ -150,54 +149,47 @@ def attributes_crc(attributes: dict[str, Any]) -> int:
 
 
 def _one_of(*choices: Any) -> tuple[str, Callable[[Any], bool]]:
-    return "one of " + ", ".join(map(str, choices)), lambda value: value in choices
+    return "one of " + ", ".join(map(str, choices)), lambda v: v in choices
+
+
+VALID: dict[Any, tuple[str, Callable[[Any], bool]]] = {
+    int: ("an integer of at least 0", lambda v: type(v) is int and 0 <= v < 2**63),
+    float: ("a finite number of at least 0", lambda v: type(v) in (int, float) and 0 <= v < np.inf),
+    str: ("a string", lambda v: type(v) is str),
+    bool: ("true or false", lambda v: type(v) is bool),
+    list: (
+        "a list of different folder names",
+        lambda v: (
+            type(v) is list
+            and len(v) == len({n for n in v if type(n) is str and re.fullmatch(r"[\w-]+", n)})
+        ),
+    ),
+    dict: ("an object", lambda v: type(v) is dict),
+    "kind": _one_of(*REQUIRED),
+    "dtype": _one_of(*(np.dtype(scalar).str for scalar in checks.SCALARS)),
+    "source": (
+        "an object with the strings `url` and `id`",
+        lambda v: type(v) is dict and {type(v.get(name)) for name in ("url", "id")} == {str},
+    ),
+    "local_operator": _one_of(None, *OPERATORS),
+    "oversampled": (
+        f"null or an object with some of {', '.join(SETTINGS)}",
+        lambda v: v is None or (type(v) is dict and set(v) <= set(SETTINGS)),
+    ),
+    "run": ("a string or null", lambda v: v is None or type(v) is str),
+}
+"""Description and test of the valid values in JSON, by an attribute's name or type."""
 
 
 def check_attributes(place: Place, attributes: dict[str, Any], names: Iterable[str]) -> None:
     """Raise an error if attributes are missing or have invalid values."""
-    # description and test of an attribute's valid values, by the attribute's name or its type
-    table: dict[Any, tuple[str, Callable[[Any], bool]]] = {
-        int: ("an integer of at least 0", lambda value: type(value) is int and 0 <= value < 2**63),
-        float: (
-            "a finite number of at least 0",
-            lambda v: type(v) in (int, float) and 0 <= v < math.inf,
-        ),
-        str: ("a string", lambda value: isinstance(value, str)),
-        bool: ("true or false", lambda value: isinstance(value, bool)),
-        list: (
-            "a list of different folder names",
-            lambda value: (
-                isinstance(value, list)
-                and all(isinstance(item, str) and re.fullmatch(r"[\w-]+", item) for item in value)
-                and len(set(value)) == len(value)
-            ),
-        ),
-        dict: ("an object", lambda value: isinstance(value, dict)),
-        "kind": _one_of(*REQUIRED),
-        "dtype": _one_of(*(np.dtype(scalar).str for scalar in checks.SCALARS)),
-        "source": (
-            "an object with the strings `url` and `id`",
-            lambda value: (
-                isinstance(value, dict)
-                and all(isinstance(value.get(name), str) for name in ("url", "id"))
-            ),
-        ),
-        "local_operator": _one_of(None, *OPERATORS),
-        "oversampled": (
-            f"null or an object with some of {', '.join(SETTINGS)}",
-            lambda value: (
-                value is None or (isinstance(value, dict) and set(value) <= set(SETTINGS))
-            ),
-        ),
-        "run": ("a string or null", lambda value: value is None or isinstance(value, str)),
-    }
     for name in names:
         if name not in attributes:
             raise StoreError(
                 f"{place.url}: the attribute `{name}` is missing in zarr.json: {REMEDY}"
             )
         value = attributes[name]
-        expected, good = table.get(name) or table[type(DEFAULTS[name])]
+        expected, good = VALID.get(name) or VALID[type(DEFAULTS[name])]
         if not good(value):
             raise StoreError(
                 f"{place.url}: the attribute `{name}` in zarr.json must be {expected}, "
@@ -309,8 +301,16 @@ def read_array(
         other = [key for key, value in expected.items() if found.get(key) != value]
         if other or not (1 if packed else longest) <= rows <= longest:
             raise ValueError(f"its chunks are not those of this library: {', '.join(other)}")
+        values = np.empty(size if packed else (0, *size[1:]), kind)
         check = found["attributes"].get("check")
-    except (ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+    except (
+        ValueError,
+        LookupError,
+        TypeError,
+        AttributeError,
+        RecursionError,
+        MemoryError,
+    ) as error:
         raise StoreError(f"{where}the array {name} cannot be read: {error}") from None
     fits = packed if dtype is None else kind == np.dtype(dtype)
     fits = fits and len(shape) == len(size)
@@ -320,13 +320,6 @@ def read_array(
             f"{where}the array {name} must hold {'integers' if dtype is None else np.dtype(dtype)} "
             f"of shape ({sought}), but according to its zarr.json it holds {kind}, {tuple(size)}"
         )
-    try:
-        values = np.empty(size if packed else (0, *size[1:]), kind)
-    except MemoryError:
-        raise StoreError(
-            f"{where}the array {name} has {math.prod(size):.3g} entries by its zarr.json, "
-            f"which do not fit in memory"
-        ) from None
     for k in range(-(-size[0] // rows)):
         file = _chunk(name, k, len(size))
         raw = (root.place / file).find()

@@ -175,18 +175,18 @@ def local_sheaf(job: Job, told: Record) -> tuple[CellularSheaf, Partition, np.nd
 # ---------------------------------------------------------------- shards
 
 
-class Shard:
-    """Shard with its local problems; for principal modes, with ghost vertices of other shards."""
+def shard_of(job: Job, s: int) -> tuple[Record, Any, np.ndarray, np.ndarray]:
+    """Return a shard's input, its local problems, and its clusters, as numbered there and globally.
 
-    def __init__(self, job: Job, s: int) -> None:
-        self.told = (job.work / f"plan/shard-{s:06d}").record()
-        self.sheaf, self.P, clusters = local_sheaf(job, self.told)
-        # clusters, except those of ghosts
-        self.own = np.unique(self.P.labels[: len(self.told["vertices"])])
-        self.clusters = clusters[self.own]
-        index = job.operator.index(self.sheaf, clusters_of(self.sheaf, self.P))
-        self.problems = local_problems(self.sheaf, self.P, index, job.operator)
-        self.problems.whole = job.whole
+    For principal modes, the problems include clusters of ghost vertices of other shards.
+    """
+    told = (job.work / f"plan/shard-{s:06d}").record()
+    sheaf, P, clusters = local_sheaf(job, told)
+    index = job.operator.index(sheaf, clusters_of(sheaf, P))
+    problems = local_problems(sheaf, P, index, job.operator)
+    problems.whole = job.whole
+    own = np.unique(P.labels[: told["n_own"]])
+    return told, problems, own, clusters[own]
 
 
 def prolongation(
@@ -200,34 +200,34 @@ def prolongation(
 @once
 def spectra_task(job: Job, s: int) -> Record:
     """Compute the spectra of a shard's clusters, which the driver will combine."""
-    shard, rule = Shard(job, s), job.rule
+    (_, problems, own, clusters), rule = shard_of(job, s), job.rule
     assert rule is not None
-    spectra = shard.problems.spectra(rule)
-    seen = ragged.range_of_blocks(spectra.starts, shard.own) if rule.needs_scores else slice(0)
+    spectra = problems.spectra(rule)
+    seen = ragged.range_of_blocks(spectra.starts, own) if rule.needs_scores else slice(0)
     return {
-        "clusters": shard.clusters,
+        "clusters": clusters,
         "scores": spectra.scores[seen],
         "ties": spectra.ties[seen],
-        "kernels": spectra.kernels[shard.own],
+        "kernels": spectra.kernels[own],
     }
 
 
 @once
 def shard_task(job: Job, s: int) -> Record:
     """Write modes, crossing edges and loops of a shard, and the rows of R that borders need."""
-    shard = Shard(job, s)
-    own, told, sheaf, P = shard.own, shard.told, shard.sheaf, shard.P
+    told, problems, own, clusters = shard_of(job, s)
+    sheaf, P = problems.sheaf, problems.partition
     here = np.zeros(P.n_clusters, np.int64)  # ghosts have rank 0
-    here[own] = (job.work / job.ranks).record()["ranks"][shard.clusters]
-    modes = shard.problems.modes(here, singular=job.singular)
-    R, n_own = modes.R, len(told["vertices"])
+    here[own] = (job.work / job.ranks).record()["ranks"][clusters]
+    modes = problems.modes(here, singular=job.singular)
+    R, n_own = modes.R, told["n_own"]
     if n_own < sheaf.n_vertices:  # R on the shard's own vertices
         P = Partition(np.searchsorted(own, P.labels[:n_own]))
         R = prolongation(sheaf.subsheaf(np.arange(n_own)), P, here[own], R.data)
     coarse = realized(R, P, modes, loops=job.loops, compress=job.compress).sheaf
     name = fresh_name(f"inner-{s:06d}")
-    record = write_coarse(job, name, shard.clusters, coarse)
-    write_basis(job.out, name, told["vertices"], shard.clusters, R.data, modes, own)
+    record = write_coarse(job, name, clusters, coarse)
+    write_basis(job.out, name, clusters, R.data, modes, own)
     row_ptr, halo = R.indptr[R.sheaf.vertex_offsets].astype(np.int64), 0
     for border in told["borders"]:
         supplied = ragged.blocks(R.data, row_ptr, told[f"rows-{border}"])

@@ -59,14 +59,10 @@ def _lease(place: Place) -> Iterator[None]:
         held = place.find()
         if held in (None, mine):
             return
-        age = age_of(place)
-        if age < LEASE:
-            died = f"its lease expires {LEASE:.0f} s after that"
-            if age == -math.inf:
-                died = f"remove {place.url}"
+        if (age := age_of(place)) < LEASE:
             other = held.decode(errors="replace").partition("\n")[0]
-            seen = f"last seen {max(age, 0):.0f} s ago; if it died, {died}"
-            raise _refused(place.url, f" ({other}, {seen})")
+            seen = f"last seen {max(age, 0):.0f} s ago; if it died, its lease expires {LEASE:.0f} s"
+            raise _refused(place.url, f" ({other}, {seen} after that, or remove {place.url})")
 
     check()
     place.put(mine)
@@ -96,7 +92,7 @@ def _lease(place: Place) -> Iterator[None]:
 def age_of(place: Place) -> float:
     """Return the age of a file in seconds, by the file system's clock.
 
-    It is inf if the file is missing, and -inf if the file system has no modification times.
+    It is inf if the file is missing, and 0 if the file system has no modification times.
     """
     now = Place(f"{place.url}-{uuid.uuid4().hex[:8]}", place.options)
     now.put(b"")
@@ -105,6 +101,6 @@ def age_of(place: Place) -> float:
     except FileNotFoundError:  # the lease was released in the meantime
         return math.inf
     except NotImplementedError:  # fsspec: the file system has no modification times
-        return -math.inf
+        return 0.0
     finally:
         now.remove()

@@ -208,7 +208,7 @@ class PoseGraph(ReadOnly):
         checked = {"kappa": np.ones(m), "tau": np.ones(m)}
         if self.information is not None:
             size = dim * (dim + 1) // 2
-            information = _real("information", self.information, (m, size, size), optional=True)
+            information = _real("information", self.information, (m, size, size))
             asymmetric = np.argwhere(information != information.swapaxes(1, 2))
             if len(asymmetric):
                 e, p, q = asymmetric[0].tolist()
@@ -227,7 +227,7 @@ class PoseGraph(ReadOnly):
         for name, given in (("kappa", self.kappa), ("tau", self.tau)):
             if given is None:
                 continue
-            values, own = _positive(name, given, m, optional=True), checked[name]
+            values, own = _positive(name, given, m), checked[name]
             differs = np.abs(values - own) > 1e-6 * own
             if self.information is not None and (e := checks.first_true(differs)) is not None:
                 raise ValueError(
@@ -412,23 +412,17 @@ def _pairs(name: str, value: npt.ArrayLike) -> np.ndarray:
     return ragged.read_only(edges)
 
 
-def _real(name: str, value: Any, *shapes: tuple[int, ...], optional: bool = False) -> np.ndarray:
-    """Check that an array is real and finite and has one of the shapes; return a float64 copy.
-
-    Errors about the shape of an ``optional`` array allow None.
-    """
+def _real(name: str, value: Any, *shapes: tuple[int, ...]) -> np.ndarray:
+    """Check that an array is real and finite and has one of the shapes; return a float64 copy."""
     if isinstance(value, list) and not value:  # it does not determine its shape
         value = np.zeros((0, *shapes[0][1:]))
-    wanted = "have shape " + " or ".join(map(str, shapes)) + ", or be None" * optional
-    return ragged.read_only(
-        np.array(checks.real_array(name, value, shapes, wanted), dtype=np.float64)
-    )
+    array = checks.real_array(name, value, shapes, "have shape " + " or ".join(map(str, shapes)))
+    return ragged.read_only(np.array(array, dtype=np.float64))
 
 
-def _positive(name: str, value: Any, count: int, optional: bool = False) -> np.ndarray:
+def _positive(name: str, value: Any, count: int) -> np.ndarray:
     """Check that numbers are positive, and return ``count`` of them; repeat a single number."""
-    values = np.full(count, value) if np.ndim(value) == 0 else value
-    array = _real(name, values, (count,), optional=optional)
+    array = _real(name, np.full(count, value) if np.ndim(value) == 0 else value, (count,))
     if (bad := checks.first_true(array <= 0)) is not None:
         raise ValueError(f"`{name}[{bad}]` must be positive, got {array[bad]:g}")
     return array

@@ -8,7 +8,7 @@ import numpy as np
 
 from sheafcoarsen._support import checks, linalg
 from sheafcoarsen.operators import apply_coboundary
-from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, check_unitary, component_labels, trusted_sheaf
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,18 +160,12 @@ def read_connection(sheaf: CellularSheaf) -> Connection:
     maps = maps / np.where(unit > 0, unit, 1)[:, None, None]
     weights = (np.einsum("seij,seij->se", maps.conj(), maps).real / d).max(axis=0)
     safe = np.where(weights > 0, weights, 1)[:, None, None]
-    gram = maps.conj().swapaxes(2, 3) @ maps / safe
-    worst = np.abs(gram - np.eye(d)).max(axis=(0, 2, 3), initial=0)
-    allowed = np.sqrt(linalg.eps_of(sheaf.dtype))
-    if (e := checks.first_true(~(worst <= allowed) & (weights > 0))) is not None:
-        u, v = sheaf.edges[e].tolist()
-        raise ValueError(
-            f"`F` must be a connection, but the maps of edge {e} ({u} -> {v}) are not equal "
-            f"multiples of orthogonal or unitary matrices: an entry of A* A / w - I is "
-            f"{worst[e]:.3g}, above {allowed:.1g}. Use CellularSheaf.connection to build one"
-        )
-    transports = maps[0].conj().swapaxes(1, 2) @ maps[1] / safe
-    transports[weights == 0] = np.eye(d)
+    maps /= np.sqrt(safe)
+    maps[:, weights == 0] = np.eye(d)
+    own = "`F` must be a connection, as CellularSheaf.connection builds: the maps of edge"
+    for matrices in maps.astype(sheaf.dtype):
+        check_unitary(matrices, lambda e: f"{own} {e}, divided by the root of its weight,")
+    transports = maps[0].conj().swapaxes(1, 2) @ maps[1]
     m, n, weights = sheaf.n_edges, sheaf.n_vertices, weights * unit**2
     return Connection(n, sheaf.edges, transports, weights, np.zeros((m, 0)), np.zeros(m))
 

@@ -245,7 +245,9 @@ def verify(C: Coarsening | Elimination | Sparsification | Hierarchy, seed: int =
         elif isinstance(C, Sparsification):
             statements, evidence = OF_SPARSIFICATIONS, SparseEvidence(C, seed)
         else:
-            check_coarsening(C)
+            C = check_coarsening(C)
+            if not C.R.is_held_by(C.prolongation):
+                C = replace(C)  # validate the matrix again: its arrays were replaced
             statements, evidence = STATEMENTS, Evidence(C, seed)
         rows = (
             (name, label, next(filter(None, (step(evidence) for step in steps))))

@@ -106,16 +106,6 @@ class Piece:
         C = self.C
         columns = ragged.range_of_blocks(C.sheaf.vertex_offsets, self.clusters)
         R = C.prolongation[self.coordinates]
-        row = np.repeat(C.partition.labels[self.vertices], C.fine.vertex_dims[self.vertices])
-        of_row = np.repeat(row, np.diff(R.indptr))
-        starts = C.sheaf.vertex_offsets
-        astray = (R.indices < starts[of_row]) | (R.indices >= starts[of_row + 1])
-        if astray.any():
-            a = int(of_row[np.argmax(astray)])
-            raise ValueError(
-                "`C` is inconsistent: R must be zero outside its diagonal blocks, "
-                f"but rows of cluster {a} have entries in columns of another cluster"
-            )
         shape = (len(self.coordinates), len(self.column_cluster))
         return csr_array((R.data, renumbered(R.indices, columns), R.indptr), shape=shape)
 

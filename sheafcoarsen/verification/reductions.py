@@ -129,17 +129,17 @@ def _in_double(sheaf: CellularSheaf) -> np.ndarray:
     return delta.astype(np.result_type(delta.dtype, np.float64)).toarray()
 
 
-def _zero(delta: np.ndarray, norm: float, eps: float) -> float:
-    """Return the level up to which singular values of delta count as zero."""
-    level = max(linalg.zero_level(1, eps, 1.0), max(delta.shape) * linalg.eps_of(float))
-    return level * max(norm, 1)
+def _zero(sigma: np.ndarray, n: int, eps: float) -> float:
+    """Return the level up to which the singular values of delta count as zero; n is its size."""
+    level = max(linalg.zero_level(1, eps, 1.0), n * linalg.eps_of(float))
+    return level * float(sigma.max(initial=1))
 
 
 def _sections(e: SchurEvidence) -> Outcome:
     """The fine dim H^0 is the dim H^0 of the reduced sheaf plus dim ker L_ee."""
     delta = _in_double(e.fine)
     left = _in_double(unit_sheaf(e.K.sheaf, e.unit)[0])
-    level = _zero(delta, float(np.linalg.norm(delta, 2)) if delta.size else 0, e.eps)
+    level = _zero(np.linalg.svd(delta, compute_uv=False), max(delta.shape), e.eps)
     fine, reduced, lost = (
         matrix.shape[1] - np.linalg.matrix_rank(matrix, tol=level)
         for matrix in (delta, left, delta[:, e.gone])
@@ -151,10 +151,10 @@ def _least_norm(e: SchurEvidence) -> Outcome:
     """Extensions are orthogonal to cochains of zero energy that vanish on retained vertices."""
     delta = _in_double(e.fine)[:, e.gone]
     _, sigma, adjoint = np.linalg.svd(delta)
-    level = _zero(delta, float(sigma.max(initial=0)), e.eps)
+    level = _zero(sigma, max(delta.shape), e.eps)
     kernel = adjoint[int((sigma > level).sum()) :]
     P = e.K.prolongation[e.gone]
-    error = float(np.linalg.norm(kernel @ P.toarray())) if P.shape[1] else 0.0
+    error = float(np.linalg.norm(kernel @ P.toarray()))
     smallest = float(sigma[sigma > level].min(initial=1.0))
     if smallest < 1e-3:
         return "the maps are too ill-conditioned to find the kernel by a dense decomposition"

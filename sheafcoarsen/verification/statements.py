@@ -48,6 +48,13 @@ def _decomposition(e: Evidence) -> Outcome:
     return max(e.worst_block("decomposition"), e.worst_crossing_edge()), "exact"
 
 
+def _no_isometry(e: Evidence) -> Outcome | None:
+    """Return None if R is an isometry, else that it is not, which modes must not do."""
+    if e.isometry.ratio < linalg.RESIDUAL_LIMIT:
+        return None
+    return "R is not an isometry" if e.C.modes is None else (e.isometry, "exact")
+
+
 def _no_loops(e: Evidence) -> str | None:
     """Return the reason why statements on the coarse sheaf do not apply without loops, or None."""
     has_loops = e.C.loops or e.C.sheaf.n_edges > e.C.n_crossing_edges
@@ -58,8 +65,6 @@ def _no_loops(e: Evidence) -> str | None:
 
 def _ledger_closes(e: Evidence) -> Outcome:
     """The six lines of the energy ledger add up to the fine energy for every isometry R."""
-    if e.isometry.ratio >= linalg.RESIDUAL_LIMIT:
-        return "R is not an isometry"
     E = e.ledger
     B = e.delta_norm * np.array([linalg.norm(x) for x in e.probes.T])
     B_a = e.internal_delta_norms[:, None] * np.sqrt(e.probe_norms2)
@@ -142,8 +147,6 @@ def _truncation(e: Evidence) -> Outcome:
     alpha are the coefficients of the discarded modes (``eq:retained_discarded_expansion``) in
     ``eq:local_eigen_expansion_truncation``.
     """
-    if e.isometry.ratio >= linalg.RESIDUAL_LIMIT:
-        return e.isometry, "exact"
     E = e.ledger
     assert E.truncation_bound is not None
     # measure a violation of the bound as an energy, to avoid a division by a tiny gap
@@ -179,8 +182,6 @@ def _discarded_modes(e: Evidence, a: int) -> RelativeResidual:
 
 def _two_losses(e: Evidence) -> Outcome:
     """Retained internal energy is sum lambda_i |z_i|^2; all other internal energy is discarded."""
-    if e.isometry.ratio >= linalg.RESIDUAL_LIMIT:
-        return e.isometry, "exact"
     E = e.ledger
     z = pooled(e.C.prolongation, e.probes)
     per_mode = e.scores[:, None] * np.abs(z).astype(np.float64) ** 2
@@ -219,8 +220,6 @@ def _same_kernel(e: Evidence) -> Outcome:
 def _interlacing(e: Evidence) -> Outcome:
     """lambda_i(L) <= lambda_i(L_Gal), and delta_x* delta_x <= L_Gal in the Loewner order."""
     C = e.C
-    if e.isometry.ratio >= linalg.RESIDUAL_LIMIT:
-        return "R is not an isometry"
     if max(C.fine.dim_c0, C.sheaf.dim_c0) > 2000:  # dense matrices would be too large
         # interlacing follows from R* R = I, which was checked, and from the energy decomposition
         return e.isometry, "exact"
@@ -243,8 +242,6 @@ def _sections_kept(e: Evidence) -> Outcome:
     oversampled = C.modes is not None and isinstance(C.modes.operator, Oversampled)
     if not oversampled and (reason := _no_internal_modes(e)):
         return reason
-    if e.isometry.ratio >= linalg.RESIDUAL_LIMIT:
-        return e.isometry, "exact"
     modes = e.modes
     norms = modes.operator_norms
     level = np.zeros(e.K) if oversampled else linalg.zero_energy(e.n, C.fine.dtype, norms)
@@ -299,20 +296,21 @@ def _dirichlet(e: Evidence) -> Outcome:
     return relative_residual(errors, e.C.fine.dim_c0, e.eps, e.L_norm, norms2), "probe"
 
 
+SPECTRAL = _no_internal_modes, _no_isometry
 STATEMENTS: tuple[Statement, ...] = (
     ("local modes", "section-2", _modes),
     ("energy identity", "eq:galerkin_energy_identity", _energy_identity),
     ("local optimality", "thm:local_spectral_optimality", _no_internal_modes, _local_optimality),
-    ("truncation loss", "prop:truncation_loss", _no_internal_modes, _truncation),
+    ("truncation loss", "prop:truncation_loss", *SPECTRAL, _truncation),
     ("energy decomposition", "thm:galerkin_energy_decomposition", _decomposition),
     ("spectral form", "eq:retained_internal_energy_spectral", _no_internal_modes, _spectral_form),
     ("loop-cell realization", "thm:Galerkin_realization", _no_loops, _realization),
-    ("two losses", "cor:truncation_realization_errors", _no_internal_modes, _two_losses),
-    ("ledger closes", "section-4", _ledger_closes),
+    ("two losses", "cor:truncation_realization_errors", *SPECTRAL, _two_losses),
+    ("ledger closes", "section-4", _no_isometry, _ledger_closes),
     ("loopless realization", "eq:loopless_exact_realization", _retains_energy, _loopless),
     ("kernel preservation", "prop:kernel_preservation_loopless", _retains_energy, _same_kernel),
-    ("interlacing", "fact-1", _interlacing),
-    ("sections kept", "fact-2", _no_loops, _sections_kept),
+    ("interlacing", "fact-1", _no_isometry, _interlacing),
+    ("sections kept", "fact-2", _no_loops, _no_isometry, _sections_kept),
     ("normalization", "fact-5", _normalization),
     ("Dirichlet energy", "fact-6", _dirichlet),
 )

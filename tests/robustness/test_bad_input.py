@@ -625,7 +625,7 @@ sc.PoseGraph(edges=EDGES, rotations=[QUARTER] * 3, translations=np.eye(3, 2), ka
     rotations=np.tile(2 * np.eye(2), (3, 1, 1)) -> `rotations[0]` must be orth
     translations=[[0, 0], [0, np.nan], [0, 0]] -> `translations` must be finite,
     translations=[[0, 0]] -> `translations` must have shape (3, 2), got shape (1,
-    kappa=[1.0] -> `kappa` must have shape (3,), or be None, got shape (1,)
+    kappa=[1.0] -> `kappa` must have shape (3,), got shape (1,)
     kappa=[1, 0, 1] -> `kappa[1]` must be positive, got 0
     tau=[1, 1, -2.0] -> `tau[2]` must be positive, got -2
     kappa=1e-310 -> the largest entry of `sqrt(kappa)` is 1e-155, outside 1.5e-150 .. 1.3e+150,
@@ -822,7 +822,7 @@ sc.synchronize(CellularSheaf.random(PATH, 2, [2, 1, 2], seed=0))
         -> edge 1 has dimension 1 and vertex 0 has 2
 not_a_connection(np.eye(2), np.diag([1.0, 2.0])) | not_a_connection(np.eye(2), 2 * np.eye(2)) |
         not_a_connection(np.ones((2, 2)), np.eye(2))
-        -> `F` must be a connection, but the maps of edge 1 (2 -> 1) are not equal
+        -> `F` must be a connection, as CellularSheaf.connection builds: the maps of edge 1,
 sc.synchronize(POSES).certify(0) | sc.synchronize(POSES).certify(1) |
         sc.synchronize(POSES).certify(-1e-6) -> `tol`
 sc.synchronize(POSES).certify("small") -> TypeError: `tol`

@@ -14,7 +14,8 @@ from sheafcoarsen.distributed.schema import write_array
 
 @pytest.fixture
 def files(tmp_path):
-    F = sc.CellularSheaf.random([[k, k + 1] for k in range(20)], 2, 3, seed=0)
+    dims = np.where(np.arange(21) < 7, 4, 1)  # by which clusters are balanced
+    F = sc.CellularSheaf.random([[k, k + 1] for k in range(20)], dims, 8, seed=0)
     path = tmp_path / "sheaf.npz"
     sc.save(path, F)
     return F, path, tmp_path / "src", tmp_path / "out"
@@ -71,17 +72,6 @@ def test_info_and_verify_describe_and_check_stores(files, tmp_path, run):
     for command in ("info", "verify"):
         assert re.search(r"src: there is no store", run(command, levels, status=2).err)
     assert "SheafStore(" in run("info", out).out
-
-
-def test_clusters_of_stores_balance_dimensions_of_stalks(run, tmp_path):
-    dims = np.where(np.arange(400) < 200, 9, 1)
-    F = sc.CellularSheaf.random(nx.grid_2d_graph(20, 20), dims, 1, seed=0)
-    dist.to_store(tmp_path / "src", F)
-    run("coarsen", tmp_path / "src", "--store", tmp_path / "out", "-k", 8, "-r", 1)
-    found = dist.open_coarsening(tmp_path / "out").partition
-    sizes = np.bincount(found.labels, dims)
-    assert sizes.max() <= 1.35 * sizes.mean()
-    assert np.array_equal(found.labels, sc.select(F, 8).labels)
 
 
 def test_spectral_clusters_of_stores_are_communities_of_the_graph(run, tmp_path):

@@ -26,14 +26,7 @@ def ragged_sheaf(dtype=np.float64, seed=0, n=40, m=90):
     edges[:5] = edges[5:10]
     edges[10, 1] = edges[10, 0]
     vertex_dims, edge_dims = rng.integers(1, 4, n), rng.integers(0, 4, m)
-    data = []
-    for end in (0, 1):
-        count = int((edge_dims * vertex_dims[edges[:, end]]).sum())
-        values = rng.standard_normal(count)
-        if np.dtype(dtype).kind == "c":
-            values = values + 1j * rng.standard_normal(count)
-        data.append(values.astype(dtype))
-    return sc.CellularSheaf.from_flat(edges, *data, vertex_dims, edge_dims)
+    return sc.CellularSheaf.random(edges, vertex_dims, edge_dims, seed=seed, dtype=dtype)
 
 
 def grid_sheaf(side=9, dtype=np.float64):
@@ -64,7 +57,8 @@ def differences(C, D):
     found = [name for name, one, other in pairs if not same(one, other)]
     settings = ("local_operator", "singular")
     found += [name for name in settings if getattr(C.modes, name) != getattr(D.modes, name)]
-    return found + (["loops"] if C.loops != D.loops else [])
+    found += [] if C.loops == D.loops else ["loops"]
+    return found + ([] if C.sheaf.vertex_labels == D.sheaf.vertex_labels else ["vertex_labels"])
 
 
 ARRAYS = ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data")

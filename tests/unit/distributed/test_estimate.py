@@ -13,9 +13,9 @@ from sheafcoarsen.distributed._estimate import (
     BASE,
     NEED,
     USABLE,
+    Request,
     bound_of_ranks,
     check_memory,
-    checked,
     default_shards,
     planned,
 )
@@ -32,17 +32,17 @@ def src(memory):
 def test_the_fingerprint_depends_on_what_affects_the_result(src):
     P, Q = sc.Partition(FOURS), sc.Partition(np.arange(16) // 8)
     asked = [
-        checked(src, P, 2),
-        checked(src, Q, 2),
-        checked(src, P, 3),
-        checked(src, P, sc.ranks.kernel()),
-        checked(src, P, [2, 2, 2, 1]),
-        checked(src, P, 2, "principal"),
-        checked(src, P, 2, loops=False),
-        checked(src, P, 2, compress=False),
+        Request(src, P, 2),
+        Request(src, Q, 2),
+        Request(src, P, 3),
+        Request(src, P, sc.ranks.kernel()),
+        Request(src, P, [2, 2, 2, 1]),
+        Request(src, P, 2, "principal"),
+        Request(src, P, 2, loops=False),
+        Request(src, P, 2, compress=False),
     ]
     assert len({one.run for one in asked}) == len(asked)
-    assert checked(src, P.labels, 2, n_shards=3).run == asked[0].run
+    assert Request(src, P.labels, 2, n_shards=3).run == asked[0].run
 
 
 BAD = [
@@ -64,7 +64,7 @@ BAD = [
 def test_invalid_arguments_raise(change, error, message, src):
     given = {"src": src, "P": FOURS, "rank": 2, **change}
     with pytest.raises(error, match=message):
-        checked(**given)
+        Request(**given)
     if not {"loops", "compress"} & set(change):
         with pytest.raises(error, match=message):
             dist.estimate(**given)
@@ -147,7 +147,7 @@ def test_planning_needs_about_the_estimated_memory(local_operator, per_cluster, 
         edges[:, 1] = np.random.default_rng(0).permutation(edges[:, 1])
     F = sc.CellularSheaf.constant(edges)
     src = dist.to_store(memory("src"), F, 200_000)
-    request = checked(src, np.arange(n) // per_cluster, 2, local_operator, 4)
+    request = Request(src, np.arange(n) // per_cluster, 2, local_operator, 4)
     tracemalloc.start()
     plan, E = planned(request, np.inf)
     plan.write(place_of(url("plan")))

@@ -32,10 +32,7 @@ def test_loading_gives_the_coarsening_made_in_memory(made, memory):
         loaded = stored.load()
         assert differences(C, loaded) == []
         assert sc.verify(loaded).passed
-        assert np.array_equal(stored.ranks, C.ranks)
         assert np.array_equal(stored.partition.labels, C.partition.labels)
-        assert loaded.sheaf.vertex_labels == C.sheaf.vertex_labels
-        assert stored.sheaf.load().vertex_labels == C.sheaf.vertex_labels
     assert C.sheaf.vertex_labels[1] == tuple(f"v{k}" for k in C.partition.cluster(1))
     assert again.fine.url == D.fine.url
     assert repr(again) == repr(D)
@@ -149,8 +146,8 @@ def test_verification_passes_and_detects_a_wrong_energy(dtype, local_operator, m
 @pytest.mark.parametrize(
     ("dtype", "scale", "basis"),
     [
-        (np.float64, 1e100, None),
-        (np.float64, 1e-100, None),
+        (np.float64, 1e149, None),
+        (np.float64, 1e-149, None),
         (np.complex64, 1e12, None),
         (np.complex64, 1e-12, None),
         (np.float64, 1.0, 1e-6),
@@ -184,7 +181,7 @@ def test_without_loops_the_realization_check_is_skipped(memory):
     assert V["thm:Galerkin_realization"].skipped_because.startswith("loops=False")
     with pytest.raises(ValueError, match="`probes` must be at least 1"):
         D.verify(probes=0)
-    with pytest.raises(ValueError, match=r"`probes` = 4294967296 .*: use at most \d+$"):
+    with pytest.raises(ValueError, match="`probes` requires .* more than fits in mem"):
         D.verify(probes=2**32)
     assert D.verify(probes=50).passed
 
@@ -203,7 +200,7 @@ def test_verification_detects_a_wrong_entry(what, shard, url):
     assert "thm:Galerkin_realization" in wrong
     assert ("section-2" in wrong) == (what == "data")
     if what == "data":
-        clusters = [part.clusters.tolist() for part in D._blocks()]
+        clusters = [own.tolist() for own in D._shards.values()]
         assert V["section-2"].where in {f"cluster {a}" for a in clusters[shard]}
         assert clusters[-1][0] > 0
     assert D.sheaf.n_edges

@@ -92,7 +92,7 @@ def test_without_modification_times_the_lease_must_be_removed_by_hand(place, mon
         raise NotImplementedError
 
     monkeypatch.setattr(type(place.file_system()[0]), "modified", modified)
-    refused(place, r"\(it, .*if it died, remove memory://.*work/lock\)")
+    refused(place, r"\(it, .*if it died, .* or remove memory://.*work/lock\)")
 
 
 def test_of_two_simultaneous_leases_the_last_one_wins(url, monkeypatch):

@@ -185,13 +185,6 @@ def test_rounded_frames_are_the_nearest_rotations():
     assert abs(found - best).max() < 4e-3
 
 
-def test_mirrored_frames_are_reflected_before_rounding():
-    G, (R, _) = pose_graph(3, ring_with_chords(12, 6))
-    mirrored = R.swapaxes(1, 2) @ np.diag([1.0, 1.0, -1.0])
-    found = nearest_rotations(mirrored, read_connection(G.sheaf))
-    assert_residual(found - R, R, n=3)
-
-
 def test_poses_of_one_or_two_vertices():
     G, _ = pose_graph(3, [[0, 1], [3, 2]], n=5)
     S = sc.synchronize(G)

@@ -121,7 +121,7 @@ def test_a_start_of_exact_rotations_places_parts_that_only_landmarks_join(dim):
 
 
 def test_the_rotations_of_a_start_do_not_depend_on_its_scale(dim):
-    """Determinants of small frames vanish, but not their signs."""
+    """Mirrored frames are reflected first, by signs of determinants that underflow if small."""
     G, (R, _) = pose_graph(dim, ring_with_chords(12, 8), noise=0.1)
     mirrored = R.swapaxes(1, 2).reshape(-1, dim) * np.append(np.ones(dim - 1), -1)
     for scale in (1.0, 1e-180):

@@ -166,20 +166,17 @@ def test_ratios_do_not_depend_on_the_batch_size(C, size, monkeypatch):
             assert ours.ratio == pytest.approx(theirs.ratio, rel=0.5, abs=1e-2)
 
 
-@pytest.mark.parametrize("size", [1, 10**9])
 @pytest.mark.parametrize(("cluster", "column"), [(1, 0), (0, -1)])
-def test_entries_outside_the_diagonal_blocks_of_r_raise(C, size, cluster, column, monkeypatch):
-    monkeypatch.setattr(cluster_batches, "PIECE", size)
+def test_entries_outside_the_diagonal_blocks_of_r_raise(C, cluster, column):
     R = C.prolongation.toarray()
     R[C.fine.vertex_offsets[C.partition.cluster(cluster)[0]], column] = 1e-3
     damaged = scipy.sparse.csr_array(R)
-    with pytest.raises(ValueError, match="R must hold a full block for every cluster"):
-        dataclasses.replace(C, prolongation=damaged)
     wrong = sc.coarsen(C.fine, C.partition, C.ranks)
-    for name in ("data", "indices", "indptr"):  # only verify notices arrays that are replaced
+    for name in ("data", "indices", "indptr"):
         setattr(wrong.prolongation, name, getattr(damaged, name))
-    with pytest.raises(ValueError, match="R must be zero outside its diagonal blocks, but"):
-        sc.verify(wrong)
+    for use in (lambda: dataclasses.replace(C, prolongation=damaged), lambda: sc.verify(wrong)):
+        with pytest.raises(ValueError, match="R must hold a full block for every cluster"):
+            use()
 
 
 def test_an_error_in_one_of_many_batches_is_caught(monkeypatch):

@@ -45,6 +45,9 @@ def test_statements_apply_as_the_modes_allow(C):
     assert applied(sc.verify(C)) >= SPECTRAL | ALWAYS
     principal = sc.verify(sc.coarsen(C.fine, C.partition, 3, local_operator="principal"))
     assert all("principal" in principal[label].skipped_because for label in SPECTRAL)
+    own = sc.coarsen(C.fine, C.partition, basis=[2 * C.block(a) for a in range(5)])
+    for label in (LEDGER, "fact-1"):
+        assert sc.verify(own)[label].skipped_because == "R is not an isometry"
     bundle = sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, seed=5)
     for loops in (True, False):
         loopless = sc.coarsen(bundle, sc.select(bundle, 4), 2, loops=loops)
@@ -215,7 +218,8 @@ def test_wrong_rows_or_columns_and_missing_edges_are_caught(C, compressed):
     for whole in (C, compressed):
         assert failed(with_sheaf(whole, edges=np.delete(edges, 1))) >= {REALIZATION, CROSSING}
     R.data[R.indices == 3] *= 1 + 1e-6
-    assert failed(dataclasses.replace(C, prolongation=R)) >= {CROSSING, REALIZATION, OPTIMALITY}
+    wrong = failed(dataclasses.replace(C, prolongation=R))
+    assert wrong >= {CROSSING, REALIZATION, OPTIMALITY, LEDGER, "fact-1"}
 
 
 def with_modes_2_to_r_plus_1(F, P, rank, operator="internal", **fields):
