@@ -124,10 +124,9 @@ def compute_modes(
 def refresh_modes(
     modes: LocalModes, sheaf: CellularSheaf, *, new_edges: bool = False, found: float | None = None
 ) -> LocalModes:
-    """Return as many modes per cluster as ``modes`` for another sheaf on the same vertices.
+    """Return as many modes per cluster for another sheaf on the same vertices.
 
-    Index arrays are shared unless the sheaf has ``new_edges``. ``found`` replaces the target of a
-    pilot.
+    Index arrays are shared unless the sheaf has ``new_edges``; ``found`` replaces a pilot target.
     """
     operator, clusters = modes.operator, modes.clusters
     if new_edges:

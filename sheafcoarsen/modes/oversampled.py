@@ -17,12 +17,11 @@ from sheafcoarsen.modes.problems import (
     balance,
     is_large,
     kernel_workspace,
-    with_even_rows,
 )
 from sheafcoarsen.modes.sparse import lowest_sparse
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.partition import Clusters, Partition, clusters_of, links_of
-from sheafcoarsen.ranks import Rule, Spectra
+from sheafcoarsen.ranks import Rule, Spectra, as_rule
 from sheafcoarsen.sheaf import CellularSheaf
 
 STORED_BELOW = 2**26
@@ -130,16 +129,13 @@ class OversampledProblems(LocalProblems):
         self.target = found if operator.target is None else operator.target
         if self.target is None:
             self.target = pilot_target(self.work, P)
-        even, skewed = with_even_rows(self.work)
-        units = np.ones(self.work.dim_c0)
-        if skewed:
-            whole = Partition(np.zeros(self.work.n_vertices, np.int64))
-            even, (_, units, _) = balance(self.work, clusters_of(self.work, whole))
+        whole = Partition(np.zeros(self.work.n_vertices, np.int64))
+        even, (_, units, uneven) = balance(self.work, clusters_of(self.work, whole))
         self.problems = kernels.PatchProblems(
             f=self.work.arrays,
-            even=even.arrays,
+            even=(even if uneven.any() else self.work).arrays,
             units=units,
-            skewed=skewed,
+            skewed=bool((units != 1).any()),
             dims=clusters.dims,
             p=self.patches.arrays,
             target=float(self.target),
@@ -207,26 +203,21 @@ def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
     """
     local = LocalProblems(sheaf, P, clusters_of(sheaf, P), Internal())
     dims, eps = local.clusters.dims, linalg.eps_of(sheaf.dtype)
+    # whole multiplets, of which kernels are one: else rounding would decide what is retained
     least, number = -(-dims // 20), 10
-    # compute a few more modes: if the cut split a multiplet, rounding would decide what is retained
-    more = max(int(sheaf.vertex_dims.max(initial=0)) - 1, 1)
-    modes = local.modes(np.minimum(least + more, dims), singular=False)
-    zero = linalg.zero_level(dims, eps, modes.operator_norms)
-    short = (modes.next_eigenvalues <= zero) & (modes.ranks < dims)
-    if short.any():
-        spectra = local.spectra(Rule())
-        cluster = np.repeat(np.arange(len(dims)), dims)
-        zeros = np.bincount(cluster[spectra.scores <= zero[cluster]], minlength=len(dims))
-        modes = local.modes(np.maximum(modes.ranks, zeros), singular=False)
-    cluster = np.repeat(np.arange(len(dims)), modes.ranks)
-    index = np.arange(len(cluster)) - modes.rank_offsets[cluster]
-    next_values = np.append(modes.scores[1:], 0)
-    next_values[index == modes.ranks[cluster] - 1] = modes.next_eigenvalues[modes.ranks > 0]
-    apart = next_values - modes.scores > np.sqrt(eps) * modes.operator_norms[cluster]
-    ends = np.flatnonzero(apart & (index >= least[cluster] - 1))
-    cut = modes.ranks.copy()
-    np.minimum.at(cut, cluster[ends], index[ends] + 1)
-    L, R = laplacian(sheaf), modes.prolongation[:, np.flatnonzero(index < cut[cluster])]
+    rule = as_rule(least, len(dims)).whole_multiplets()
+    most = least + max(int(sheaf.vertex_dims.max(initial=0)) - 1, 1)
+    while True:
+        modes = local.modes(np.minimum(most, dims), singular=False)
+        ties = np.repeat(np.sqrt(eps) * modes.operator_norms, modes.ranks)
+        spectra = Spectra(modes.ranks, modes.rank_offsets, modes.scores, 0 * dims, ties)
+        cut = rule.ranks(spectra)
+        is_open = (cut == modes.ranks) & modes.tied
+        if not is_open.any():
+            break
+        most = np.where(is_open, 2 * most, most)
+    columns = ragged.ranges(modes.rank_offsets[:-1], cut)
+    L, R = laplacian(sheaf), modes.prolongation[:, columns]
     coarse = scipy.sparse.csr_array(R.conj().T @ (L @ R))
     top = linalg.inf_norm(L)
     m = coarse.shape[0]

@@ -11,7 +11,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels import modes as kernels
-from sheafcoarsen._kernels.dense import svd_workspace, workspace, worth_reducing
+from sheafcoarsen._kernels.dense import power_of_two, svd_workspace, workspace, worth_reducing
 from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.modes.local_operators import LocalOperator
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout
@@ -19,15 +19,13 @@ from sheafcoarsen.modes.result import LocalModes
 from sheafcoarsen.modes.sparse import (
     SPARSE_ABOVE,
     SPARSE_SHARE,
-    local_coboundary,
-    local_operator,
     lowest_sparse,
     with_balanced_kernel,
 )
 from sheafcoarsen.operators import Factors, coboundary, laplacian
-from sheafcoarsen.partition import Clusters, Partition, clusters_of
+from sheafcoarsen.partition import Clusters, Partition
 from sheafcoarsen.ranks import Rule, Spectra
-from sheafcoarsen.sheaf import CellularSheaf, edge_subset, sheaf_like
+from sheafcoarsen.sheaf import CellularSheaf, sheaf_like
 
 MAX_DENSE = 12_000
 """Maximum dimension of a cluster or patch whose operator is stored as a dense matrix.
@@ -140,10 +138,7 @@ class LocalProblems:
                 )
 
     def allocate(self, dims: np.ndarray, wanted: np.ndarray, reduction: bool) -> Callable:
-        """Return a function that allocates a workspace for a range of clusters.
-
-        ``reduction`` says whether reducing the matrices first is cheaper.
-        """
+        """Return a function that allocates a workspace for a range of clusters."""
         return lambda lo, hi: workspace(
             int(dims[lo:hi].max()),
             int(wanted[lo:hi].max()),
@@ -155,10 +150,9 @@ class LocalProblems:
     def run_stacks(
         self, what: str, which: np.ndarray, kernel: Callable, allocate: Callable, out: Any
     ) -> np.ndarray:
-        """Call a kernel for the matrices G_a of some clusters, as ``run`` does.
+        """Call a kernel for the matrices G_a of some clusters, and return their numbers of rows.
 
-        The kernel gets the arrays of the sheaf and its `Balanced` copy, and the numbers of rows of
-        the G_a, -1 for other clusters. It may change these; they are returned.
+        The numbers are -1 for other clusters, and the kernel may change them.
         """
         c, eps = self.clusters, self.eps
         rows, dims = np.where(which, self.stack_rows(), -1), np.where(which, c.dims, 0)
@@ -306,22 +300,14 @@ class LocalProblems:
         resolved = (positive > levels) & (out.norms > 10 * dims.clip(1) * positive)
         if not doubtful.any():
             return
-        labels, edges = self.partition.labels, self.work.edges
-        F = edge_subset(self.work, np.flatnonzero(doubtful[labels[edges]].any(axis=1)))
-        c = self.operator.index(F, clusters_of(F, self.partition))
-        part = LocalProblems(F, self.partition, c, self.operator, self.progress)
-        part.eps = self.eps
-        which = doubtful & (part.balanced[1].uneven | resolved)
-        rows = part.run_stacks(
+        which = doubtful & (self.balanced[1].uneven | resolved)
+        rows = self.run_stacks(
             "local kernels", which, kernels.kernel_modes, kernel_workspace, (zeros, out)
         )
-        part.singular_modes(rows >= 0, out)
+        self.singular_modes(rows >= 0, out)
 
     def singular_modes(self, which: np.ndarray, out: kernels.ModesOut) -> None:
-        """Compute the modes of some clusters as right singular vectors.
-
-        Those of the kernel are computed from the balanced sheaf if a cluster is uneven.
-        """
+        """Compute modes as singular vectors; kernels of uneven clusters use the balanced sheaf."""
         self.run_stacks("local modes", which, kernels.singular_modes, svd_workspace, out)
         if which.any():
             uneven = which & self.balanced[1].uneven & (out.blocks.ranks > 0)
@@ -332,13 +318,18 @@ class LocalProblems:
 
     def large_modes(self, a: int, delta: Any, out: kernels.ModesOut) -> None:
         """Compute the modes of one large cluster by the sparse method."""
-        A, unit = local_operator(delta, self.work, self.clusters, a)
-        r, n, eps, top = (
-            int(out.blocks.ranks[a]),
-            A.shape[0],
-            linalg.eps_of(A.dtype),
-            linalg.inf_norm(A),
-        )
+        c, f, r = self.clusters, self.work, int(out.blocks.ranks[a])
+        inner = c.internal_edges[c.internal_ptr[a] : c.internal_ptr[a + 1]]
+        crossing = c.half_edges[c.half_ptr[a] : c.half_ptr[a + 1]] >> 1
+        members = c.members[c.member_ptr[a] : c.member_ptr[a + 1]]
+        rows = ragged.range_of_blocks(f.edge_offsets, np.concatenate([inner, crossing]))
+        columns = ragged.range_of_blocks(f.vertex_offsets, members)
+        G = delta[rows][:, columns]  # G* G is the local operator
+        unit = power_of_two(float(np.abs(G.data).max(initial=0)))
+        # divide as reals: numpy's complex division multiplies by a reciprocal, which is less exact
+        G.data = (G.data.view(np.float64) / unit).view(G.dtype)
+        A = G.conj().T.tocsr() @ G
+        n, eps, top = A.shape[0], linalg.eps_of(A.dtype), linalg.inf_norm(A)
         if top == 0:  # A = 0, so every vector is an eigenvector
             w, Z = np.zeros(r + 1), np.eye(n, r)
         else:
@@ -346,9 +337,8 @@ class LocalProblems:
                 w, Z = lowest_sparse(A, r + 1, eps)
                 Z = Z[:, :r]
                 if w[:r].min(initial=top) <= n * eps * top and self.balanced[1].uneven[a]:
-                    sheaf, (_, units, _) = self.balanced
-                    G, columns = local_coboundary(self.balanced_coboundary, sheaf, self.clusters, a)
-                    Z = with_balanced_kernel(G, units[columns], A, Z, eps)
+                    G = self.balanced_coboundary[rows][:, columns]
+                    Z = with_balanced_kernel(G, self.balanced[1].units[columns], A, Z, eps)
             except np.linalg.LinAlgError as error:
                 raise np.linalg.LinAlgError(
                     f"local modes of cluster {a} (dimension {n}): {error}"
@@ -358,9 +348,8 @@ class LocalProblems:
         out.following[a] = w[r] * unit * unit
         out.norms[a] = top * unit * unit
         out.tied[a] = r > 0 and w[r] - w[r - 1] <= np.sqrt(self.eps) * top
-        rows = np.ascontiguousarray(Z.T, dtype=out.blocks.data.dtype).reshape(-1)
-        f = self.work.arrays
-        kernels.put_modes(a, self.clusters.dims[a], f, self.clusters, rows, self.eps, out.blocks)
+        vectors = np.ascontiguousarray(Z.T, dtype=out.blocks.data.dtype).reshape(-1)
+        kernels.put_modes(a, c.dims[a], f.arrays, c, vectors, self.eps, out.blocks)
 
 
 def kernel_workspace(
@@ -372,10 +361,7 @@ def kernel_workspace(
     reduction: bool = False,
     least_rows: int = 0,
 ) -> kernels.KernelWorkspace:
-    """Allocate a workspace for null spaces of matrices up to rows x n.
-
-    Its part for delta has at least ``least_rows`` rows.
-    """
+    """Allocate a workspace for null spaces of matrices up to rows x n; delta may be higher."""
     rows, n = int(rows), int(n)
     return kernels.KernelWorkspace(
         s=svd_workspace(max(rows, n), n, dtype, map_size, reduction=reduction),
@@ -415,23 +401,6 @@ def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, ke
     return scaled, kernels.Balanced(scaled.arrays, units, uneven)
 
 
-def with_even_rows(sheaf: CellularSheaf) -> tuple[CellularSheaf, bool]:
-    """Return a sheaf with the same sections and edges of similar size, and whether it is skewed.
-
-    The maps of each edge are divided by the power of two just above their largest entry, unless
-    these powers differ by at most a factor of 4. The sheaf is skewed if the powers of the two maps
-    of some edge differ by a factor of more than 8, as do its sections at the two ends then.
-    """
-    exponents = _map_exponents(sheaf)
-    used = np.isfinite(exponents).all(axis=1) & (sheaf.edges[:, 0] != sheaf.edges[:, 1])
-    skewed = bool((np.abs(np.subtract(*exponents[used].T)) > 3).any())
-    rows = exponents.max(axis=1)
-    nonzero = np.isfinite(rows)
-    if not nonzero.any() or np.ptp(rows[nonzero]) <= 2:
-        return sheaf, skewed
-    return _scaled(sheaf, np.where(nonzero, -rows, 0)[:, None].repeat(2, axis=1)), skewed
-
-
 def _scaled(sheaf: CellularSheaf, exponents: np.ndarray) -> CellularSheaf:
     """Return the sheaf whose maps are multiplied by the powers 2^exponents, shape (m, 2)."""
     maps, data = ((sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets)), []
@@ -443,10 +412,7 @@ def _scaled(sheaf: CellularSheaf, exponents: np.ndarray) -> CellularSheaf:
 
 
 def _map_exponents(sheaf: CellularSheaf) -> np.ndarray:
-    """Return the exponent of the power of two just above the largest entry of each map, (m, 2).
-
-    It is -inf for maps that are zero.
-    """
+    """Return the exponents of the powers of two above the largest entries of maps, or -inf."""
     out = np.full((sheaf.n_edges, 2), -np.inf)
     maps = ((sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets))
     for end, (data, starts) in enumerate(maps):

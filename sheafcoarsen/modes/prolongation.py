@@ -63,22 +63,15 @@ class Prolongation:
     def matrix(self) -> scipy.sparse.csr_array:
         """R as a sparse matrix that shares the memory, shape (dim_c0, sum r_a)."""
         shape = (len(self.indptr) - 1, int(self.offsets[-1]))
-        return self._given(canonical_csr(self.data, self.indices, self.indptr, shape))
-
-    def _given(self, matrix: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
-        """Store the arrays of a matrix that is returned to users, who may replace its arrays."""
-        self.__dict__["_arrays"] = (matrix.indptr, matrix.indices, matrix.data)
-        return matrix
+        return canonical_csr(self.data, self.indices, self.indptr, shape)
 
     def is_held_by(self, matrix: scipy.sparse.csr_array) -> bool:
         """Return whether ``matrix`` is this object's own, with its original, read-only arrays."""
-        if matrix is not self.matrix:
-            return False
-        held = (matrix.indptr, matrix.indices, matrix.data)
-        return all(
-            one is other and not one.flags.writeable
-            for one, other in zip(held, self.__dict__["_arrays"], strict=True)
-        )
+        held, own = (
+            [array.__array_interface__["data"] for array in (R.indptr, R.indices, R.data)]
+            for R in (matrix, self)
+        )  # addresses, and whether the arrays are read-only
+        return matrix is self.matrix and held == own
 
     @classmethod
     def from_matrix(
@@ -107,7 +100,7 @@ class Prolongation:
         arrays = [frozen(array) for array in given]
         result = cls(sheaf, clusters, ranks, *arrays)
         if all(one is other for one, other in zip(arrays, given, strict=True)):
-            result.__dict__["matrix"] = result._given(R)
+            result.__dict__["matrix"] = R
         return result
 
     @classmethod
@@ -187,7 +180,7 @@ class Prolongation:
         data = np.ascontiguousarray(data, dtype=dtype)
         R = Prolongation(sheaf, clusters, self.ranks, self.indptr, self.indices, data)
         if data is self.data:
-            R.__dict__["matrix"] = R._given(self.matrix)
+            R.__dict__["matrix"] = self.matrix
         return R
 
 

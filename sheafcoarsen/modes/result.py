@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._support import ReadOnly, checks, linalg, ragged, tables, warned
@@ -96,42 +97,34 @@ class LocalModes(ReadOnly):
             checks.whole_number("over_budget", self.over_budget, at_least=0)
         except (ValueError, TypeError) as error:
             raise type(error)(f"LocalModes: {error}") from None
-        K, ranks = self.partition.n_clusters, self.ranks
-        if (
-            not isinstance(ranks, np.ndarray)
-            or ranks.dtype != np.int64
-            or ranks.shape != (K,)
-            or (ranks < 0).any()
-        ):
-            raise ValueError(
-                f"LocalModes: `ranks` must be an int64 array of {K} nonnegative integers"
-            )
-        dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, minlength=K)
-        if (a := checks.first_true(ranks > dims)) is not None:
-            raise ValueError(
-                f"LocalModes: `ranks[{a}]` = {ranks[a]} exceeds the cluster's dimension "
-                f"{dims[a]:.0f}"
-            )
-        real = np.zeros(0, self.sheaf.dtype).real.dtype
-        lengths = {"scores": int(ranks.sum()), "next_eigenvalues": K, "operator_norms": K}
-        for name, length in lengths.items():
+        K, scalar = self.partition.n_clusters, np.zeros(0, self.sheaf.dtype).real.dtype
+
+        def checked(name: str, dtype: npt.DTypeLike, length: int) -> np.ndarray:
             values = getattr(self, name)
-            if (
-                not isinstance(values, np.ndarray)
-                or values.dtype != real
-                or values.shape != (length,)
-            ):
-                raise ValueError(f"LocalModes: `{name}` must hold {length} numbers of type {real}")
-            infinite = name != "next_eigenvalues" and np.isinf(values)
+            given = getattr(values, "dtype", None), getattr(values, "shape", None)
+            if not isinstance(values, np.ndarray) or given != (np.dtype(dtype), (length,)):
+                raise ValueError(
+                    f"LocalModes: `{name}` must hold {length} numbers of type {np.dtype(dtype)}"
+                )
+            infinite = values.dtype.kind == "f" and name != "next_eigenvalues" and np.isinf(values)
             if (bad := checks.first_true(np.isnan(values) | infinite)) is not None:
                 raise ValueError(
                     f"LocalModes: `{name}` must be finite, got {values[bad]} at index {bad}"
                 )
-        tied = self.tied
-        if not isinstance(tied, np.ndarray) or tied.dtype != np.bool_ or tied.shape != (K,):
-            raise ValueError(f"LocalModes: `tied` must hold {K} booleans")
-        for name in ("ranks", "scores", "next_eigenvalues", "tied", "operator_norms"):
-            object.__setattr__(self, name, frozen(getattr(self, name)))
+            object.__setattr__(self, name, frozen(values))
+            return values
+
+        ranks = checked("ranks", np.int64, K)
+        dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, minlength=K)
+        if (a := checks.first_true((ranks < 0) | (ranks > dims))) is not None:
+            raise ValueError(
+                f"LocalModes: `ranks[{a}]` = {ranks[a]} exceeds the cluster's dimension "
+                f"{dims[a]:.0f} or is negative"
+            )
+        checked("scores", scalar, int(ranks.sum()))
+        checked("next_eigenvalues", scalar, K)
+        checked("operator_norms", scalar, K)
+        checked("tied", np.bool_, K)
         object.__setattr__(self, "prolongation", self.R.matrix)
 
     @cached_property

@@ -1,4 +1,4 @@
-"""Operators of a sheaf: coboundary, Laplacian, energy, normalization, and sparse factorization."""
+"""Operators of a sheaf: coboundary, Laplacian, energy, normalization; factorization, LOBPCG."""
 
 from sheafcoarsen.operators._coboundary import (
     apply_coboundary,
@@ -29,12 +29,14 @@ from sheafcoarsen.operators.factorization import (
     elimination_order,
     fills_little,
 )
+from sheafcoarsen.operators.lobpcg import Pairs, lowest_pairs
 
 __all__ = [
     "PER_OPERATION",
     "Factors",
     "LaplacianPattern",
     "Order",
+    "Pairs",
     "apply_coboundary",
     "apply_laplacian",
     "as_columns",
@@ -51,5 +53,6 @@ __all__ = [
     "laplacian",
     "laplacian_operator",
     "loop_norms",
+    "lowest_pairs",
     "normalize",
 ]

@@ -31,24 +31,23 @@ Modules, lowest layer first:
     kernels.
 ``_least_squares``, ``normal_equations``, ``_harmonic_extension``, ``_nearest_section``
     least squares for data on edges; extension and projection, both accurate to rounding.
-``lobpcg``, ``eigensolver``, ``_eigenmodes``
-    eigenpairs: LOBPCG; the pair (L, M) and the three methods; the public function, and plane
-    rotations as complex numbers.
+``complex_structure``, ``eigensolver``, ``_eigenmodes``
+    eigenpairs: plane rotations as complex numbers; the pair (L, M) and the three methods; the
+    public function.
 ``_transport``, ``_diffuse``, ``_leverages``, ``_sparsify``
     the heat method, and frames along a spanning tree; the flow exp(-t L); leverages of edges;
     sheaves on fewer edges with nearly the same Laplacian.
 """
 
 from sheafcoarsen.solve._diffuse import diffuse
-from sheafcoarsen.solve._eigenmodes import Eigenmodes, complex_line, eigenmodes
+from sheafcoarsen.solve._eigenmodes import Eigenmodes, eigenmodes
 from sheafcoarsen.solve._harmonic_extension import harmonic_extension
 from sheafcoarsen.solve._least_squares import LeastSquares, least_squares
 from sheafcoarsen.solve._leverages import leverages
 from sheafcoarsen.solve._nearest_section import nearest_section
-from sheafcoarsen.solve._solver import Solver, grounded, solve_in_range, tolerance
+from sheafcoarsen.solve._solver import Solver, solve_in_range, tolerance
 from sheafcoarsen.solve._sparsify import Sparsification, sparsify
 from sheafcoarsen.solve._transport import transport, transported_frames
-from sheafcoarsen.solve.conjugate_gradients import independent
 from sheafcoarsen.solve.eigensolver import EigenProblem, Pencil, lowest_eigenpairs
 
 __all__ = [
@@ -58,12 +57,9 @@ __all__ = [
     "Pencil",
     "Solver",
     "Sparsification",
-    "complex_line",
     "diffuse",
     "eigenmodes",
-    "grounded",
     "harmonic_extension",
-    "independent",
     "least_squares",
     "leverages",
     "lowest_eigenpairs",

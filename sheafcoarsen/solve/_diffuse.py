@@ -88,13 +88,6 @@ def diffuse(
     array([[3.   , 1.458, 0.64 ],
            [3.   , 2.952, 2.923],
            [3.   , 3.   , 3.   ]])
-
-    With masses, the mean by mass is preserved:
-
-    >>> sc.diffuse(F, [3.0, 0.0, 0.0], [1.0, 10.0, 100.0], mass=[1, 1, 4]).round(3)
-    array([[1.552, 0.857, 0.148],
-           [0.507, 0.503, 0.498],
-           [0.5  , 0.5  , 0.5  ]])
     """
     X = checks.cochain(check_sheaf(sheaf), X, "X")
     times = _times(t)

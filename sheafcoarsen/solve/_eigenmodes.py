@@ -1,31 +1,19 @@
-"""The k lowest eigenpairs of the sheaf Laplacian.
-
-If all stalks are real planes and all maps scaled rotations, perhaps after reflections of stalks,
-pairs are computed on a complex sheaf with stalks of dimension 1.
-"""
+"""The k lowest eigenpairs of the sheaf Laplacian."""
 
 from __future__ import annotations
 
 import contextlib
 import math
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, get_args
+from typing import get_args
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from sheafcoarsen._support import ReadOnly, checks, linalg, ragged, tables, threads
 from sheafcoarsen.exceptions import NotConverged
-from sheafcoarsen.sheaf import (
-    CellularSheaf,
-    check_sheaf,
-    component_labels,
-    trusted_sheaf,
-    unit_sheaf,
-)
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 from sheafcoarsen.solve._solver import tolerance
-from sheafcoarsen.solve.block_matrix import complex_columns, real_columns
 from sheafcoarsen.solve.conjugate_gradients import independent
 from sheafcoarsen.solve.eigensolver import (
     Eigenpairs,
@@ -182,34 +170,26 @@ def eigenmodes(
     tol = tolerance("tol", tol, linalg.eps_of(np.float64))
     work, unit = unit_sheaf(sheaf)
     weights, weight_unit = unit_mass(sheaf, mass)
-    given = None if start is None else _start(sheaf, start)
-    masses = None if weights is None else np.repeat(weights, sheaf.vertex_dims)
     single = linalg.eps_of(sheaf.dtype) > linalg.eps_of(np.float64)
-    pencil = Pencil(work, masses, single, progress)
-    full = problem = EigenProblem(pencil, k, tol, seed=rng)
-    line = None
-    if method != "dense" and not (method == "auto" and full.prefers_dense()):
-        line = complex_line(work)
-    if line is not None:
-        given = None if given is None else independent(line.contract(given))
-        half = Pencil(line.sheaf, weights, single, progress)
-        problem = EigenProblem(half, (k + 1) // 2, tol, seed=rng)
+    pencil = Pencil(work, weights, single, progress)
+    given = None if start is None else pencil.contract(_start(sheaf, start))
+    problem = EigenProblem(pencil, -(-k // pencil.copies), tol, seed=rng)
+    units = unit, weight_unit
     with threads.single_threaded_blas():
         found = lowest_eigenpairs(problem, problem.chosen() if method == "auto" else method, given)
         assert found is not None  # None only if ``positive`` is set, which it is not here
-        units = unit, weight_unit
-        result, reached = _finished(full, _expanded(found, line), units, sheaf, tol)
+        result, reached = _finished(problem, found, k, units, sheaf)
         if (
             reached < k
             and method == "auto"
             and found.method == "multilevel"
-            and problem.pencil.is_factored_within(AFFORDABLE, problem.k)
+            and pencil.is_factored_within(AFFORDABLE, problem.k)
         ):
             with contextlib.suppress(np.linalg.LinAlgError, MemoryError):
                 again = lowest_eigenpairs(problem, "direct", found.vectors)
                 assert again is not None
                 again = replace(again, iterations=again.iterations + found.iterations)
-                result, reached = _finished(full, _expanded(again, line), units, sheaf, tol)
+                result, reached = _finished(problem, again, k, units, sheaf)
     if reached < k:
         other = {"direct": "multilevel", "multilevel": "direct"}.get(result.method)
         raise NotConverged(
@@ -239,21 +219,12 @@ def _check_range(what: str, x: np.ndarray, scale: float, dtype: np.dtype) -> Non
         )
 
 
-def _expanded(found: Eigenpairs, line: ComplexLine | None) -> Eigenpairs:
-    """Return pairs of the real sheaf, two for each pair of the complex sheaf (if there is one)."""
-    if line is None:
-        return found
-    values, vectors, sections = found.values, found.vectors, found.sections
-    doubled = np.repeat(values, 2), line.expand(vectors), line.expand(sections)
-    return Eigenpairs(*doubled, found.completeness, found.method, found.iterations)
-
-
 def _finished(
     problem: EigenProblem,
     found: Eigenpairs,
+    k: int,
     units: tuple[float, float],
     sheaf: CellularSheaf,
-    tol: float,
 ) -> tuple[Eigenmodes, int]:
     """Return the result in the units and dtype of the sheaf, and the number of converged pairs."""
     pencil, n_zero = problem.pencil, found.sections.shape[1]
@@ -261,11 +232,12 @@ def _finished(
     if found.method != "dense":
         values, X = resolved(pencil.delta, values, X, problem.count_near(values, X))
     values, X = np.append(np.zeros(n_zero), values), np.hstack([found.sections, X])
-    k = problem.k
+    residuals, squares = pencil.residuals(values, X) / (pencil.norm or 1.0), pencil.squares(X)
+    values, residuals, squares = (
+        np.repeat(each, pencil.copies) for each in (values, residuals, squares)
+    )
     next_value = values[k] if len(values) > k else np.inf
-    values, X = values[:k], X[:, :k]
-    residuals = pencil.residuals(values, X) / (pencil.norm or 1.0)
-    squares = pencil.squares(X)
+    values, residuals, squares, X = values[:k], residuals[:k], squares[:k], pencil.expand(X)[:, :k]
     tie = np.sqrt(linalg.eps_of(sheaf.dtype)) * pencil.norm * squares[-1]
     tied = bool(next_value - values[-1] <= tie)
     dtype, (unit, weight_unit) = sheaf.dtype, units
@@ -280,14 +252,14 @@ def _finished(
         ragged.read_only(values.astype(dtype.type(0).real.dtype)),
         ragged.read_only(X.astype(dtype)),
         ragged.read_only(residuals / root),
-        min(n_zero, k),
+        min(n_zero * pencil.copies, k),
         tied,
         found.method,
         found.iterations,
         found.completeness,
         sheaf,
     )
-    return result, int((residuals <= tol * np.sqrt(squares)).sum())
+    return result, int((residuals <= problem.tol * np.sqrt(squares)).sum())
 
 
 def _start(sheaf: CellularSheaf, start: npt.ArrayLike) -> np.ndarray:
@@ -304,67 +276,3 @@ def _start(sheaf: CellularSheaf, start: npt.ArrayLike) -> np.ndarray:
     if X.dtype.kind == "c" and sheaf.dtype.kind != "c":  # eigenvectors are real: use both parts
         X = np.hstack([X.real, X.imag])
     return independent(X.astype(np.result_type(X.dtype, sheaf.dtype, np.float64)))
-
-
-class ComplexLine(NamedTuple):
-    """Complex sheaf with stalks of dimension 1 that represents a real sheaf.
-
-    A complex eigenvector z gives two real ones, z and i z.
-    """
-
-    sheaf: CellularSheaf
-    mirrored: np.ndarray  # shape (n,), bool: vertices whose coordinates are conjugated
-
-    def expand(self, Z: Any) -> Any:
-        """Return the real columns (2 n, 2 m) of Z and i Z, interleaved; sparse if Z is sparse."""
-        signs = np.stack([np.ones(Z.shape[0]), np.where(self.mirrored, -1.0, 1.0)], axis=1).ravel()
-        if scipy.sparse.issparse(Z):
-            one, i = scipy.sparse.eye_array(2), scipy.sparse.csr_array([[0.0, -1.0], [1.0, 0.0]])
-            X = scipy.sparse.kron(Z.real, one) + scipy.sparse.kron(Z.imag, i)
-            return scipy.sparse.csr_array(scipy.sparse.diags_array(signs) @ X)
-        X = np.stack([real_columns(Z), real_columns(1j * Z)], axis=2)
-        return X.reshape(len(X), -1) * signs[:, None]
-
-    def contract(self, X: np.ndarray) -> np.ndarray:
-        """Return the complex columns (n, m) for real columns (2 n, m)."""
-        Z = complex_columns(X)
-        Z[self.mirrored] = Z[self.mirrored].conj()
-        return Z
-
-
-def complex_line(sheaf: CellularSheaf) -> ComplexLine | None:
-    """Return the complex sheaf that represents a real sheaf, or None if there is none.
-
-    It exists if reflecting some vertex and edge stalks turns all maps into scaled rotations. Its
-    eigenvalues are those of the real sheaf, with half the multiplicities.
-    """
-    if sheaf.map_shape != (2, 2) or sheaf.dtype.kind == "c":
-        return None
-    n, ends = sheaf.n_vertices, sheaf.edges.T
-    numbers, reflects = [], []
-    for data in (sheaf.tail_data, sheaf.head_data):
-        (a, b), (c, d) = data.reshape(-1, 2, 2).transpose(1, 2, 0)
-        # a map is x -> z x + w conj(x), with z the rotation and w the reflection
-        rotation, reflection = (a + d + 1j * (c - b)) / 2, (a - d + 1j * (c + b)) / 2
-        sizes = np.sort([abs(rotation), abs(reflection)], axis=0)
-        if (sizes[0] > 16 * linalg.eps_of(sheaf.dtype) * sizes[1]).any():
-            return None
-        reflects.append(abs(reflection) > abs(rotation))
-        numbers.append(np.where(reflects[-1], reflection, rotation))
-    mirrored = np.zeros(n, bool)
-    joins = (numbers[0] != 0) & (numbers[1] != 0)
-    differ = (reflects[0] != reflects[1])[joins]
-    if differ.any():  # consistent if the double cover separates both copies of a vertex
-        u, v = ends[:, joins]
-        there, back = np.where(differ, v + n, v), np.where(differ, v, v + n)
-        cover = np.stack([np.concatenate([u, u + n]), np.concatenate([there, back])], axis=1)
-        labels = component_labels(2 * n, cover)
-        mirrored = labels[:n] > labels[n:]
-        if (labels[:n] == labels[n:]).any():
-            return None
-    maps = [
-        np.where(odd ^ mirrored[end], z.conj(), z)
-        for z, odd, end in zip(numbers, reflects, ends, strict=True)
-    ]
-    ones = np.ones_like(sheaf.vertex_dims), np.ones_like(sheaf.edge_dims)
-    return ComplexLine(trusted_sheaf(sheaf.edges, *ones, *maps), mirrored)

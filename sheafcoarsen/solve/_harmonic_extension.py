@@ -6,15 +6,14 @@ from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse
 
 from sheafcoarsen._support import EPS, Vertices, checks, labels, linalg, ragged, warned
 from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
-from sheafcoarsen.operators import as_columns, coboundary
+from sheafcoarsen.operators import as_columns
 from sheafcoarsen.sections import given_values
-from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf, unit_sheaf
-from sheafcoarsen.solve._solver import Method, grounded, vertex_at
-from sheafcoarsen.solve.normal_equations import NormalEquations, column_units
+from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
+from sheafcoarsen.solve._solver import Method, vertex_at
+from sheafcoarsen.solve.normal_equations import NormalEquations, fit_free_vertices
 
 DIRECT_AT_LAST = 30_000
 """Number of unknowns up to which L is factored, whatever the fill-in, if the iteration fails.
@@ -111,28 +110,23 @@ def harmonic_extension(
     fixed = np.zeros(sheaf.n_vertices, bool)
     fixed[vertices] = True
     inside = np.flatnonzero(np.repeat(~fixed, sheaf.vertex_dims))
-    rest = grounded(sheaf, fixed) if len(vertices) else sheaf
-    delta = coboundary(unit_sheaf(sheaf, unit_sheaf(rest)[1])[0])
-    D = scipy.sparse.csr_array(scipy.sparse.csc_array(delta)[:, inside])
     work = as_columns(x).astype(np.result_type(x.dtype, np.float64))
-    units = column_units(work)
-    work = work / units
-    right = -(delta @ work)
+    zero = np.zeros((sheaf.dim_c1, work.shape[1]))
     methods: list[Method] = ["auto", "direct"]
     for method in methods:  # if the iteration fails, factor L unless it is too large
-        problem = NormalEquations(D, rest, progress, method)
-        try:
-            y = problem.solve(right)
+        fit, problem, _, ratio = fit_free_vertices(
+            sheaf, fixed, work, zero, method, progress=progress
+        )
+        if ratio <= 1 or problem.method == "direct" or len(inside) > DIRECT_AT_LAST:
             break
-        except np.linalg.LinAlgError as error:
-            if "direct" in (method, problem.method) or len(inside) > DIRECT_AT_LAST:
-                if isinstance(error, NotConverged):
-                    y = np.asarray(error.result) * units
-                    x[inside] = y.astype(x.dtype).reshape(len(inside), *x.shape[1:])
-                    error.result = x[:dim_c0]
-                raise
+    x[inside] = fit[inside].astype(x.dtype).reshape(len(inside), *x.shape[1:])
+    if not ratio <= 1:
+        raise NotConverged(
+            f"the iteration stopped at {ratio:.3g} times the allowed residual: the maps are too "
+            "ill-conditioned",
+            x[:dim_c0],
+        )
     _warn_if_undetermined(named, vertices, inside, problem)
-    x[inside] = (y * units).astype(x.dtype).reshape(len(inside), *x.shape[1:])
     return x[:dim_c0]
 
 
@@ -219,16 +213,17 @@ def _warn_if_undetermined(
 
 def _free_coordinates(problem: NormalEquations) -> tuple[str, np.ndarray]:
     """Return the dimension of the kernel, as text, and the indices of its nonzero coordinates."""
-    n = problem.D.shape[1]
-    if problem.method == "plain" and problem.bound:
+    rows, n = problem.D.shape
+    if problem.bound == 0:
+        return str(n), np.arange(n)
+    if problem.method == "plain":
         # the projections of two random cochains show where the kernel is not zero
         random = np.random.default_rng(0).standard_normal((n, 2)).astype(problem.D.dtype)
-        weight = np.linalg.norm(problem.kernel_part(random), axis=1)
-        count = f"at least {max(n - problem.D.shape[0], 0)}"
+        count, basis = f"at least {max(n - rows, 0)}", problem.kernel_part(random)
     elif problem.kernel is None:
-        return str(n * (problem.bound == 0)), np.arange(n * (problem.bound == 0))
+        return "0", np.arange(0)
     else:
-        weight = np.sqrt(np.asarray((abs(problem.kernel) ** 2).sum(axis=1)).reshape(-1))
-        count = str(problem.kernel.shape[1])
+        count, basis = str(problem.kernel.shape[1]), problem.kernel
+    weight = np.sqrt(np.asarray((abs(basis) ** 2).sum(axis=1)).reshape(-1))
     # entries of a kernel vector up to 1e-6 times the largest one count as rounding errors
     return count, np.flatnonzero(weight > 1e-6 * weight.max(initial=0.0))

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 from typing import Any, get_args
 
 import numpy as np
-import scipy.sparse
 
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._support import (
@@ -18,20 +17,14 @@ from sheafcoarsen._support import (
     linalg,
     ragged,
     tables,
+    warned,
 )
-from sheafcoarsen.exceptions import NotConverged
+from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
 from sheafcoarsen.operators import as_columns, coboundary
 from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
-from sheafcoarsen.solve._solver import (
-    Method,
-    Solver,
-    relative_measure,
-    solve_in_range,
-    tolerance,
-)
-from sheafcoarsen.solve.conjugate_gradients import column_norms, orthogonal_part
-from sheafcoarsen.solve.normal_equations import column_units, fit_densely, is_small
+from sheafcoarsen.solve._solver import Method, tolerance
+from sheafcoarsen.solve.normal_equations import fit_free_vertices
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,6 +43,7 @@ class LeastSquares(ReadOnly):
         precision count as ker L. It is the maximum over the columns, and 0 at an exact minimum.
     iterations : int
     method : str
+        As in :class:`Solver`, or "plain" without a preconditioner, if there are too many sections.
 
     Examples
     --------
@@ -95,9 +89,9 @@ def least_squares(
 ) -> LeastSquares:
     """Return the 0-cochain x of least norm among those that minimize norm(delta x - b).
 
-    Small problems are solved by a QR decomposition of delta, others by applying :class:`Solver` to
-    the normal equations L x = delta* b. If values are given at some vertices, only the values at
-    the other vertices are computed.
+    Small problems are solved by a QR decomposition of delta, others by conjugate gradients on the
+    normal equations L x = delta* b, preconditioned by :class:`Solver`. If values are given at some
+    vertices, only the values at the other vertices are computed.
 
     Parameters
     ----------
@@ -178,12 +172,12 @@ def least_squares(
         x[ragged.ranges(sheaf.vertex_offsets[at], sheaf.vertex_dims[at])] = as_columns(given)
     if x.dtype.kind == "c":
         dtype = np.result_type(dtype, np.complex64)
-    real = x.real.dtype
-    solve = Solver(sheaf, method=method, fixed=fixed, progress=progress)
-    # scaled so that corrections, of size b / norm(delta)^2, stay in range
-    units = column_units(np.vstack([columns, sheaf.largest_entry * x]))
-    x, residual, iterations, failure = _minimized(solve, columns / units, x / units, tol)
-    x *= units
+    real, double = x.real.dtype, np.result_type(x, np.float64)
+    x, problem, residual, ratio = fit_free_vertices(
+        sheaf, fixed, x.astype(double), columns, method, tol, progress
+    )
+    if problem.rank_warning is not None:
+        warned.warn(problem.rank_warning, SingularProblemWarning)
     difference = coboundary(sheaf) @ x - columns
     sums = np.zeros((sheaf.n_edges, difference.shape[1]), difference.real.dtype)
     kernels.sum_products(sheaf.edge_offsets, difference, difference, sums)
@@ -191,69 +185,13 @@ def least_squares(
         ragged.read_only(x.reshape(len(x), *data.shape[1:]).astype(dtype)),
         ragged.read_only(sums.reshape(len(sums), *data.shape[1:]).astype(real)),
         residual,
-        iterations,
-        solve.method,
+        problem.iterations,
+        problem.method,
     )
-    if failure is not None:
-        raise NotConverged(failure, found)
-    return found
-
-
-def _minimized(
-    solve: Solver, b: np.ndarray, x: np.ndarray, tol: float
-) -> tuple[np.ndarray, float, int, str | None]:
-    """Minimize over the free vertices; return x, residual, iterations and why it failed, or None.
-
-    The gradient is recomputed from the maps until it is small: L squares the condition number.
-    """
-    delta = coboundary(solve.sheaf)
-    # before the division, which keeps complex64
-    delta = delta.astype(np.result_type(delta.dtype, np.float64), copy=False)
-    unit = max(solve.sheaf.largest_entry, np.finfo(float).tiny)
-    adjoint = scipy.sparse.csr_array(delta.conj().T / unit)
-    free = np.repeat(~solve.fixed, solve.sheaf.vertex_dims)
-
-    def gradient_at(x: np.ndarray) -> np.ndarray:
-        # maps do not send sections that were rounded to single precision exactly to zero
-        gradient = adjoint @ (b - delta @ x)
-        gradient[free] = orthogonal_part(gradient[free], solve._kernel)
-        return gradient
-
-    gradient = gradient_at(x)
-    measure = relative_measure(solve, gradient[free])
-    residuals, sizes, iterations = measure(gradient[free]), np.full(b.shape[1], np.inf), 0
-    by_qr = is_small(solve.method, delta.shape[0], int(free.sum()))
-    if by_qr:
-        dense = delta[:, np.flatnonzero(free)].toarray()
-        if linalg.eps_of(solve.sheaf.dtype) > linalg.eps_of(np.float64):
-            dense = orthogonal_part(dense.conj().T, solve._kernel).conj().T
-        x = x.copy()
-        x[free] = fit_densely(dense / unit, (b - delta @ x) / unit, solve._kernel)
-        residuals = measure(gradient_at(x)[free])
-    for _ in range(0 if by_qr else 4):
-        try:
-            step = solve_in_range(solve, gradient, tol)
-        except NotConverged as error:  # use the result: the gradient decides below on convergence
-            step = np.asarray(error.result)
-        iterations += solve.iterations
-        x = x + step * unit
-        gradient, before = gradient_at(x), (residuals, sizes)
-        residuals, sizes = measure(gradient[free]), column_norms(step)
-        improves = (residuals < before[0] / 2) | (sizes < before[1] / 2)
-        # with factors, go on even below tol: a round is cheap, and x gains digits though the
-        # gradient, which strong edges dominate, is at rounding level
-        if not (improves & ((residuals > tol) | (solve.method == "direct"))).any():
-            break
-    scales = (abs(adjoint) @ (abs(delta) @ abs(x) + abs(b)))[free]
-    terms = max(int(np.diff(A.indptr).max(initial=0)) for A in (delta, adjoint))
-    missed = ~(
-        residuals <= tol + linalg.RESIDUAL_LIMIT * terms * linalg.eps_of(x.dtype) * measure(scales)
-    )
-    residual = float(residuals.max(initial=0.0))
-    failure = None
-    if missed.any():
-        failure = (
-            f"the residual is {residual:.2g} after {iterations} iterations, with `tol` = {tol:g}: "
-            f"use a larger `tol` or another `method`"
+    if not ratio <= 1:
+        raise NotConverged(
+            f"the residual is {residual:.2g} after {problem.iterations} iterations, with `tol` = "
+            f"{tol:g}: use a larger `tol` or another `method`",
+            found,
         )
-    return x, residual, iterations, failure
+    return found

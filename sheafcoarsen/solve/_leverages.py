@@ -112,10 +112,7 @@ def by_edge(F: CellularSheaf, rows: np.ndarray) -> np.ndarray:
 
 
 def own_unit(F: CellularSheaf) -> CellularSheaf:
-    """Return the sheaf with maps divided by a power of two, in its own scalar type.
-
-    The scalar type determines which cochains count as sections.
-    """
+    """Return the sheaf with maps divided by a power of two, in its scalar type (for sections)."""
     unit = unit_sheaf(F)[0]
     return sheaf_like(F, unit.tail_data.astype(F.dtype), unit.head_data.astype(F.dtype))
 
@@ -154,7 +151,7 @@ def _by_solves(F: CellularSheaf, delta: scipy.sparse.csr_array, rank: int) -> np
     as a rule; if the sum is not the rank, solves are refined.
     """
     rows, problem = np.zeros(delta.shape[0]), NormalEquations(delta, F, method="auto")
-    for solve in (lambda E: problem.correction(problem.adjoint @ E), problem.solve):
+    for solve in (lambda E: problem.correction(problem.adjoint @ E), lambda E: problem.solve(E)[0]):
         for first in range(0, len(rows), COLUMNS):
             E = np.eye(len(rows), min(COLUMNS, len(rows) - first), -first)
             Y = delta @ solve(E)

@@ -29,6 +29,7 @@ from sheafcoarsen.solve.conjugate_gradients import (
     conjugate_gradients,
     orthogonal_part,
     refined_kernel,
+    relative_measure,
 )
 from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid
 
@@ -307,7 +308,7 @@ class Solver:
         self, B: np.ndarray, start: np.ndarray, target: np.ndarray
     ) -> tuple[Iterated, np.ndarray]:
         """Solve for columns of norm 1; return the result and the attainable residuals."""
-        measure = relative_measure(self, B)
+        measure = relative_measure(self._scaling, B)
         L = self._L
         found = conjugate_gradients(
             L.__matmul__, self._precondition, B, start, target, self._progress, measure
@@ -423,36 +424,12 @@ def grounded(sheaf: CellularSheaf, fixed: np.ndarray) -> CellularSheaf:
 
 
 def solve_in_range(solve: Solver, b: np.ndarray, tol: float) -> np.ndarray:
-    """Return the solution for the projection of b onto the range of L.
-
-    This is for least squares, whose right-hand sides are in the range up to rounding.
-    """
+    """Return the solution for the projection of b onto the range of L, as for least squares."""
     return solve._solved(b, tol, None, np.inf)
 
 
-def relative_measure(solve: Solver, B: np.ndarray) -> Callable[..., np.ndarray]:
-    """Return a function that maps residuals R to their relative sizes, column by column.
-
-    The size is the larger of norm(R) / norm(B) and the same ratio after scaling L to unit diagonal
-    blocks; the divisor is 1 for a zero column of B. R may contain only some of the columns of B.
-    """
-    scaling = solve._scaling
-    sizes, scaled_sizes = column_norms(B), column_norms(scaling @ B)
-    units, scaled_units = (np.where(each > 0, each, 1) for each in (sizes, scaled_sizes))
-
-    def measure(R: np.ndarray, columns: Any = slice(None)) -> np.ndarray:
-        return np.maximum(
-            column_norms(R) / units[columns], column_norms(scaling @ R) / scaled_units[columns]
-        )
-
-    return measure
-
-
 def without_leaves(sheaf: CellularSheaf) -> Elimination | None:
-    """Return the elimination of leaves and chains, or None if there are few.
-
-    The result is also None if maps along leaves and chains would amplify rounding errors.
-    """
+    """Return the elimination of leaves and chains; None if they are few or amplify rounding."""
     if sheaf.dim_c0 <= DIRECT_BELOW or dim_of_few_edges(sheaf) < LEAST_REMOVED * sheaf.dim_c0:
         return None
     K = eliminate(sheaf)

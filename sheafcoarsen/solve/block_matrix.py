@@ -179,21 +179,17 @@ def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix,
         here = at[:-1][dims == d][:, None] + np.arange(d * d)
         for out, blocks in zip((S, T), block_roots(D[here].reshape(-1, d, d), least), strict=True):
             out[here] = blocks.reshape(here.shape)
-    if A.format == "bsr":
-        indices, indptr = (np.arange(len(dims) + end, dtype=A.indptr.dtype) for end in (0, 1))
-        return tuple(
-            from_blocks(out.reshape(-1, *A.blocksize), indices, indptr, A.shape) for out in (S, T)
-        )
     of_row = np.repeat(dims, dims)
-    indices, indptr = ragged.ranges(np.repeat(starts[:-1], dims), of_row), ragged.offsets(of_row)
-    return tuple(scipy.sparse.csr_array((out, indices, indptr), A.shape) for out in (S, T))
+    layout = ragged.ranges(np.repeat(starts[:-1], dims), of_row), ragged.offsets(of_row)
+    indices, indptr = (each.astype(A.indptr.dtype) for each in layout)
+    return tuple(
+        in_blocks(scipy.sparse.csr_array((out, indices, indptr), A.shape), dims, dims)
+        for out in (S, T)
+    )
 
 
 def scaled(left: Matrix | None, A: Matrix, right: Matrix | None) -> Matrix:
-    """Return left* A right for block diagonal matrices; None means the identity.
-
-    All are in the format of ``in_blocks``.
-    """
+    """Return left* A right for matrices ``in_blocks``; left and right may be None, the identity."""
     if A.format == "csr" and any(S is not None and S.nnz != S.shape[0] for S in (left, right)):
         A = A if left is None else left.conj().T @ A
         return scipy.sparse.csr_array(A if right is None else A @ right)
@@ -205,22 +201,15 @@ def scaled(left: Matrix | None, A: Matrix, right: Matrix | None) -> Matrix:
     if right is not None:
         data = data @ blocks_of(right)[2][indices]
     shape = (len(indptr) - 1) * data.shape[1], columns * data.shape[2]
-    return from_blocks(data, indices, indptr, shape)
+    if data.shape[1:] == (1, 1):
+        return scipy.sparse.csr_array((data.reshape(-1), indices, indptr), shape=shape)
+    return scipy.sparse.bsr_array((data, indices, indptr), shape=shape)
 
 
 def blocks_of(A: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return indptr, indices and data (n, p, q) of a block-sparse matrix; p = q = 1 for csr."""
     data = A.data if A.format == "bsr" else A.data.reshape(-1, 1, 1)
     return A.indptr, A.indices, data
-
-
-def from_blocks(
-    data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]
-) -> Matrix:
-    """Return the matrix with given blocks, as csr if they are 1 x 1."""
-    if data.shape[1] * data.shape[2] == 1:
-        return scipy.sparse.csr_array((data.reshape(-1), indices, indptr), shape=shape)
-    return scipy.sparse.bsr_array((data, indices, indptr), shape=shape)
 
 
 def adjoint(A: Matrix) -> Matrix:

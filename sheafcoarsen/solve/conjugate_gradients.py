@@ -101,6 +101,25 @@ def column_norms(X: np.ndarray) -> np.ndarray:
     return largest * np.linalg.norm(X / safe, axis=0)
 
 
+def relative_measure(scaling: Any, B: np.ndarray) -> Callable[..., np.ndarray]:
+    """Return a function that maps residuals R to their relative sizes, column by column.
+
+    The size is the larger of norm(R) / norm(B) and norm(S R) / norm(S B), with S = ``scaling``
+    (the identity if it is None); the divisor is 1 for a zero column of B. R may contain only some
+    of the columns of B.
+    """
+    sizes = column_norms(B), column_norms(B if scaling is None else scaling @ B)
+    units, scaled_units = (np.where(each > 0, each, 1) for each in sizes)
+
+    def measure(R: np.ndarray, columns: Any = slice(None)) -> np.ndarray:
+        plain = column_norms(R) / units[columns]
+        if scaling is None:
+            return plain
+        return np.maximum(plain, column_norms(scaling @ R) / scaled_units[columns])
+
+    return measure
+
+
 def _dots(x: np.ndarray, y: np.ndarray) -> np.ndarray:
     """Return Re <x_j, y_j> column by column."""
     return np.einsum("ij,ij->j", x.conj(), y).real
@@ -111,10 +130,7 @@ Basis = Any
 
 
 def deflated(precondition: Callable, Q: Basis, mass: np.ndarray | None = None) -> Callable:
-    """Return a preconditioner projected onto the M-orthogonal complement of a basis.
-
-    ``mass`` is the diagonal of M, the identity by default.
-    """
+    """Return a preconditioner projected onto the M-orthogonal complement of a basis."""
     if not Q.shape[1]:
         return precondition
     Q_adjoint = _adjoint(Q)

@@ -23,22 +23,25 @@ from sheafcoarsen.operators import (
     PER_OPERATION,
     Factors,
     Order,
+    Pairs,
     coboundary,
     elimination_order,
     laplacian,
+    lowest_pairs,
 )
 from sheafcoarsen.sections import global_sections, singular_pairs
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve.block_matrix import BlockMatrix, Matrix, block_size, norms, unit_roots
+from sheafcoarsen.solve.complex_structure import complex_line
 from sheafcoarsen.solve.conjugate_gradients import (
     Basis,
     deflated,
+    independent,
     orthonormal,
     orthonormal_complement,
     refined_kernel,
     weighted,
 )
-from sheafcoarsen.solve.lobpcg import Pairs, lowest_pairs
 from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid, padded
 
 Method = Literal["auto", "dense", "direct", "multilevel"]
@@ -65,23 +68,39 @@ Slow convergence usually means that the columns split a multiplet.
 class Pencil:
     """Matrices L and M of a sheaf with maps of norm about 1; L's solvers are set up at first use.
 
-    ``mass`` is the diagonal of M, the identity by default. ``single`` says that the maps were given
-    in single precision; the kernel then consists of sections in single precision.
+    ``weights`` are the masses of the vertices, 1 by default. ``single`` says that the maps were
+    given in single precision; the kernel then consists of sections in single precision.
+
+    If all maps are scaled rotations of planes, L and M are those of the sheaf of complex lines that
+    represents the sheaf: each of their pairs stands for ``copies`` = 2 real pairs.
     """
 
     def __init__(
         self,
         sheaf: CellularSheaf,
-        mass: np.ndarray | None = None,
+        weights: np.ndarray | None = None,
         single: bool = False,
         progress: bool = False,
     ):
-        self.sheaf, self.mass, self.single, self.progress = sheaf, mass, single, progress
-        d = block_size(sheaf.vertex_dims)
-        self.L: Matrix = laplacian(sheaf, "csr" if d in (None, 1) else "bsr")
+        line = complex_line(sheaf)
+        self.line, self.copies = line, 1 if line is None else 2
+        self.sheaf = sheaf if line is None else line.sheaf
+        self.single, self.progress = single, progress
+        self.mass = None if weights is None else np.repeat(weights, self.sheaf.vertex_dims)
+        d = block_size(self.sheaf.vertex_dims)
+        self.L: Matrix = laplacian(self.sheaf, "csr" if d in (None, 1) else "bsr")
         self.n = self.L.shape[0]
         self._order: Order | None = None  # order of elimination, if it was computed
-        self.norm = linalg.inf_norm(self.L)
+        # norm(L, inf) of the real sheaf
+        self.norm = linalg.inf_norm(self.L if line is None else abs(self.L.real) + abs(self.L.imag))
+
+    def expand(self, X: Any) -> Any:
+        """Return cochains of the real sheaf, ``copies`` for each column of X."""
+        return X if self.line is None else self.line.expand(X)
+
+    def contract(self, X: np.ndarray) -> np.ndarray:
+        """Return a basis of the span of cochains of the real sheaf."""
+        return X if self.line is None else independent(self.line.contract(X))
 
     @cached_property
     def delta(self) -> scipy.sparse.csr_array:
@@ -163,7 +182,6 @@ class EigenProblem:
     k: int
     tol: float  # bound on the residuals norm(L x - t M x), relative to norm(L, inf) norm(x)
     positive: bool = False  # whether only pairs orthogonal to the kernel count among the k
-    kernel: Callable[[str], Basis] | None = None  # method -> basis; by default ``pencil.kernel``
     targets: Callable[[np.ndarray], np.ndarray] | None = None  # Ritz values -> residual targets
     seed: Any = 0
 
@@ -176,14 +194,10 @@ class EigenProblem:
         columns = self.wanted(h0) + GUARDS
         return self.pencil.norm == 0 or 4 * columns >= self.pencil.n - h0
 
-    def prefers_dense(self) -> bool:
-        """Return whether "auto" computes all pairs by a dense decomposition."""
-        return self.pencil.n <= DENSE_BELOW or self.is_small()
-
     def chosen(self) -> str:
         """Return the method that "auto" uses."""
         pencil = self.pencil
-        if self.prefers_dense():
+        if pencil.copies * pencil.n <= DENSE_BELOW or self.is_small():
             return "dense"
         vertices = pencil.sheaf.n_vertices
         # With many vertices and more than 4.5 blocks per row of L, factors have too much fill, and
@@ -198,14 +212,10 @@ class EigenProblem:
         """Residual at which the iteration stops."""
         return 0.8 * self.tol * self.pencil.norm
 
-    @property
-    def near(self) -> float:
-        """Value of t / norm(x)^2 up to which the eigenvalue t may be zero."""
-        return max(self.tol, 1e-10) * self.pencil.norm
-
     def count_near(self, values: np.ndarray, X: np.ndarray) -> int:
         """Return how many of the ascending eigenvalues may be zero, for any M."""
-        return int(np.cumprod(values <= self.near * self.pencil.squares(X)).sum())
+        near = max(self.tol, 1e-10) * self.pencil.norm * self.pencil.squares(X)
+        return int(np.cumprod(values <= near).sum())
 
     def residual_targets(self, values: np.ndarray, wanted: int) -> np.ndarray:
         """Return the residual targets of the wanted pairs and of the pairs after them."""
@@ -274,7 +284,7 @@ def lowest_eigenpairs(
 
 def _kernel(problem: EigenProblem, method: str) -> Basis:
     """Return an M-orthonormal basis of the kernel; unless ``positive``, at most k + 1 columns."""
-    basis, mass = (problem.kernel or problem.pencil.kernel)(method), problem.pencil.mass
+    basis, mass = problem.pencil.kernel(method), problem.pencil.mass
     if problem.positive:
         return basis
     basis = basis[:, : problem.k + 1]
@@ -287,13 +297,10 @@ def dense(problem: EigenProblem) -> Eigenpairs:
     pencil, k = problem.pencil, problem.k
     A = pencil.L.toarray()
     values, X = scipy.linalg.eigh(A)
-    near, zeros = int((values <= problem.near).sum()), 0
     low = 0.1  # up to this eigenvalue, relative to norm(L, inf), rounding may mix in the kernel
-    for m in (near, int((values <= low * pencil.norm).sum())):
-        if zeros == near:
-            break
-        values, X = resolved(pencil.delta, values, X, m)
-        zeros = int((values[:near] <= pencil.zero**2).sum())
+    m = int((values <= low * pencil.norm).sum())
+    values, X = resolved(pencil.delta, values, X, m)
+    zeros = int((values[:m] <= pencil.zero**2).sum())
     sections, values, X = X[:, :zeros], values[zeros:], X[:, zeros:]
     if pencil.mass is not None:
         roots, sections = np.sqrt(pencil.mass)[:, None], orthonormal(sections, pencil.mass)
@@ -333,8 +340,8 @@ def shift_invert(
 def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, int]:
     """Return the number of computed values below a shift, the shift, and the count by inertia.
 
-    The shift is below the multiplet of the last wanted value, which k may split. The h0 zeros are
-    counted too. The last number is -1 if factors do not exist.
+    The shift is below the multiplet of the last wanted value. The h0 zeros count, too. The last
+    number is -1 if factors do not exist.
     """
     pencil, values = problem.pencil, found.values[: problem.wanted(h0)]
     scale = float(pencil.squares(found.vectors[:, len(values) - 1 : len(values)])[0])

@@ -144,10 +144,7 @@ class Multigrid:
             self.operators[0] = None
 
     def kernel(self) -> np.ndarray | None:
-        """Return an orthonormal basis of ker L, or None if coarsening does not determine it.
-
-        The coarsest level's kernel is prolonged to the finest level, where delta must vanish on it.
-        """
+        """Return an orthonormal basis of ker L, or None if coarsening does not determine it."""
         if not self.holds_kernel:
             return None
         X = np.linalg.qr(self.lift(self._zeros))[0]
@@ -201,10 +198,7 @@ class Multigrid:
         return float(missed @ missed) * top / energy if energy > 0 else 0.0
 
     def cycle(self, X: np.ndarray) -> np.ndarray:
-        """Return an approximation of L^{-1} X, X of shape (dim, h), by one V-cycle.
-
-        The columns are scaled to norm 1 for the computation in single precision.
-        """
+        """Return an approximation of L^{-1} X, X of shape (dim, h), by one V-cycle."""
         is_complex = X.dtype.kind == "c"
         if is_complex and self.operators[-1].dtype.kind != "c":
             return linalg.by_real_columns(self.cycle, X)

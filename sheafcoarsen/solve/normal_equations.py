@@ -1,4 +1,6 @@
-"""Least squares accurate to rounding: by QR, or refined conjugate gradients on L."""
+"""Least squares accurate to rounding: by QR, or by refined conjugate gradients."""
+
+from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
@@ -11,12 +13,14 @@ import scipy.sparse
 from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import EPS, linalg, threads, warned
 from sheafcoarsen.exceptions import NotConverged
-from sheafcoarsen.sheaf import CellularSheaf, component_labels
-from sheafcoarsen.solve._solver import Method, Solver
+from sheafcoarsen.operators import coboundary
+from sheafcoarsen.sheaf import CellularSheaf, component_labels, unit_sheaf
+from sheafcoarsen.solve._solver import Method, Solver, grounded
 from sheafcoarsen.solve.conjugate_gradients import (
     column_norms,
     conjugate_gradients,
     orthogonal_part,
+    relative_measure,
 )
 
 DENSE_BELOW = 100_000
@@ -65,10 +69,11 @@ class NormalEquations:
         self.D, self.adjoint = D, scipy.sparse.csr_array(D.conj().T)
         self.sheaf, self.progress = sheaf, progress
         self.bound = linalg.inf_norm(D.T) * linalg.inf_norm(D)  # at least norm(D)^2
-        self.method = "plain"
+        self.method, self.iterations = "plain", 0
         self.kernel: Any = None  # orthonormal basis of ker D, shape (n, h0)
         self.rank_warning: str | None = None  # says that rounding may affect dim ker D
         self._inverse: Callable[[np.ndarray], np.ndarray] = lambda X: X / (self.bound or 1.0)
+        self._scaling: Any = None
         if method is not None and sheaf.dim_c0 and not has_many_sections(sheaf):
             with (
                 warned.collected() as said,
@@ -77,50 +82,59 @@ class NormalEquations:
             ):
                 solve = Solver(sheaf, method=method, progress=progress)
                 self._inverse, self.kernel = solve._approximate, solve._kernel
-                self.method = solve.method
+                self.method, self._scaling = solve.method, solve._scaling
             self.rank_warning = str(said[0]) if said else None
 
     def gradient(self, r: np.ndarray, y: np.ndarray) -> np.ndarray:
         """Return D* (r - D y), projected orthogonally to ker D."""
         return orthogonal_part(self.adjoint @ (r - self.D @ y), self.kernel)
 
-    def solve(self, r: np.ndarray) -> np.ndarray:
-        """Return the y of least norm that minimizes norm(D y - r), column by column.
+    def solve(self, r: np.ndarray, tol: float = 0.0) -> tuple[np.ndarray, float, float]:
+        """Return the y of least norm that minimizes norm(D y - r), and how accurate it is.
 
-        Small problems are solved by QR. Otherwise the refinement of a column ends when its gradient
-        does not decrease and its step is not halved, when its step is at rounding level, or after
-        ``ROUNDS`` rounds. Steps may still decrease when the gradient, dominated by strong edges, is
-        at rounding level.
+        The second result is the largest residual, that is, gradient relative to the one at y = 0 as
+        by ``relative_measure``; the third one its ratio to the sum of ``tol`` and its rounding
+        errors, which is at most 1 if the iteration converged.
+
+        Small problems are solved by QR. Otherwise the refinement of a column ends when neither its
+        residual nor its step is halved, when its step is at rounding level, or after ``ROUNDS``
+        rounds; without factors, also when its residual is ``tol``. Steps may still decrease when
+        the gradient, dominated by strong edges, is at rounding level.
         """
-        y = np.zeros((self.D.shape[1], r.shape[1]), np.result_type(self.D.dtype, r.dtype))
+        D, adjoint = self.D, self.adjoint
+        y = np.zeros((D.shape[1], r.shape[1]), np.result_type(D.dtype, r.dtype))
         if self.bound == 0 or not r.size:
-            return y
-        if is_small(self.method, *self.D.shape):
-            return fit_densely(self.D.toarray(), r, self.kernel)
-        g, sizes = self.gradient(r, y), np.full(r.shape[1], np.inf)
-        active = np.ones(r.shape[1], bool)
-        for _ in range(ROUNDS):
-            step, before = np.zeros_like(y), sizes
-            step[:, active] = self.correction(g[:, active])
-            sizes, after = column_norms(step), self.gradient(r, y + step)
-            active &= (column_norms(after) < column_norms(g)) | (sizes < before / 2)
-            y, g = np.where(active, y + step, y), np.where(active, after, g)
-            active &= sizes > EPS * column_norms(y)
-            if not active.any():
-                break
+            return y, 0.0, 0.0
+        g = self.gradient(r, y)
+        measure = relative_measure(self._scaling, g)
+        if is_small(self.method, *D.shape):
+            dense = D.toarray()
+            if linalg.eps_of(self.sheaf.dtype) > EPS:  # sections of rounded maps count as ker D
+                dense = orthogonal_part(dense.conj().T, self.kernel).conj().T
+            y = fit_densely(dense, r, self.kernel)
+        else:
+            residuals, sizes = measure(g), np.full(r.shape[1], np.inf)
+            active = residuals > 0
+            for _ in range(ROUNDS):
+                if not active.any():
+                    break
+                step, before = np.zeros_like(y), sizes
+                step[:, active] = self.correction(g[:, active], tol / 2 or 1e-9)
+                after, sizes = self.gradient(r, y + step), column_norms(step)
+                new, halved = measure(after), sizes < before / 2
+                improved = active & ((new < residuals) | halved)
+                active = improved & ((new < residuals / 2) | halved)
+                y, g = np.where(improved, y + step, y), np.where(improved, after, g)
+                residuals = np.where(improved, new, residuals)
+                active &= sizes > EPS * column_norms(y)
+                active &= (residuals > tol) | (self.method == "direct")
         y = orthogonal_part(y, self.kernel)
-        gradient = column_norms(self.adjoint @ (r - self.D @ y))
-        scale = self.bound * column_norms(y) + np.sqrt(self.bound) * column_norms(r)
-        level = linalg.RESIDUAL_LIMIT * max(self.D.shape[1], 1) * linalg.eps_of(self.sheaf.dtype)
-        allowed = level * scale
-        if (gradient > allowed).any():
-            worst = float((gradient / np.where(allowed > 0, allowed, 1.0)).max())
-            raise NotConverged(
-                f"the iteration stopped at {worst:.3g} times the allowed residual: the maps are "
-                "too ill-conditioned",
-                y,
-            )
-        return y
+        residuals = measure(self.gradient(r, y))
+        terms = max(int(np.diff(A.indptr).max(initial=0)) for A in (D, adjoint))
+        sums = abs(adjoint) @ (abs(D) @ abs(y) + abs(r))
+        allowed = tol + linalg.RESIDUAL_LIMIT * terms * EPS * measure(sums)
+        ratios = residuals / np.where(allowed > 0, allowed, 1)
+        return y, float(residuals.max()), float(ratios.max())
 
     @threads.single_threaded_blas()
     def correction(self, g: np.ndarray, tol: float = 1e-9) -> np.ndarray:
@@ -134,6 +148,7 @@ class NormalEquations:
             np.full(len(sizes), tol),
             self.progress,
         )
+        self.iterations += found.steps
         return orthogonal_part(found.x, self.kernel) * sizes
 
     def smallest(self) -> float:
@@ -162,6 +177,33 @@ class NormalEquations:
                 return x
             x = x - self.correction(self.adjoint @ (self.D @ x))
         raise NotConverged("the iteration stopped before delta x reached rounding level", x)
+
+
+def fit_free_vertices(
+    sheaf: CellularSheaf,
+    fixed: np.ndarray,
+    x: np.ndarray,
+    b: np.ndarray,
+    method: Method,
+    tol: float = 0.0,
+    progress: bool = False,
+) -> tuple[np.ndarray, NormalEquations, float, float]:
+    """Return the x of least norm that minimizes norm(delta x - b) at the vertices not ``fixed``.
+
+    The other results are the normal equations, and the residual and ratio of their ``solve``.
+    """
+    rest = grounded(sheaf, fixed) if fixed.any() else sheaf
+    unit = unit_sheaf(rest)[1]
+    delta = coboundary(unit_sheaf(sheaf, unit)[0])
+    inside = np.repeat(~fixed, sheaf.vertex_dims)
+    D = scipy.sparse.csr_array(scipy.sparse.csc_array(delta)[:, np.flatnonzero(inside)])
+    # scaled so that y and r stay in range
+    units = column_units(np.vstack([b, sheaf.largest_entry * x]))
+    problem = NormalEquations(D, rest, progress, method)
+    y, residual, ratio = problem.solve(b / units / unit - delta @ (x / units), tol)
+    x = x.astype(np.result_type(x, y))
+    x[inside] = y * units
+    return x, problem, residual, ratio
 
 
 def fit_densely(D: np.ndarray, r: np.ndarray, kernel: Any) -> np.ndarray:

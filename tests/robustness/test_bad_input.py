@@ -260,6 +260,13 @@ sc.select(F_or_graph=EDGES, n_clusters=2)
 sc.local_modes(sheaf=F, P=P, rank=2, local_operator="internal", progress=False)
     local_operator="dirichlet"
         -> `local_operator` must be one of 'internal', 'principal', 'oversampled', got 'dirichlet'
+    local_operator=3 | local_operator=sc.modes.LocalOperator() | local_operator=sc.modes.Oversampled
+        -> `local_operator` must be one of 'internal', 'principal', 'oversampled', got
+    local_operator=sc.modes.Oversampled(), rings=1 | rings=1, local_operator=sc.modes.Internal()
+        -> `rings` = 1 is not allowed with `local_operator`
+    rings=1 -> `rings` applies only to `local_operator` = "oversampled", got 1 with 'internal'
+    local_operator="principal", target=1.0
+        -> `target` applies only to `local_operator` = "oversampled"
     rank=-1 -> `rank` must be at least 0, got -1
     rank=[1, -2] -> `rank` must not be negative, got -2 for cluster 1
     rank=[1] * 3 -> `rank` must hold one integer per cluster, 2 in all, got 3
@@ -279,6 +286,11 @@ sc.local_modes(sheaf=F, P=P, rank=2, local_operator="internal", progress=False)
     P=Partition([0, 1]) -> `P` must label the sheaf's 4 vertices, got a partition of 2
 sc.local_modes(sheaf=F, P=P, rank=2, local_operator="oversampled", progress=False, rings=1,
         target=0.5)
+    rings=-1 -> `rings` must be at least 0, got -1
+    rings=1.5 | rings=True -> TypeError: `rings` must be an integer, got {rings}
+    target=0 | target=-2.0 | target=np.nan | target=np.inf
+        -> `target` must be positive and finite, got {target}
+    target="low" | target=1j -> TypeError: `target` must be a real number, got {target!r}
 sc.ranks.fixed(r=1)
     r=-1 -> `r` must be at least 0, got -1
     r=1.0 | r=True | r=np.True_ | r="7" | r=None | r=[7] | r=np.array([7])
@@ -320,7 +332,18 @@ coarsen_with(**FIELDS)
     prolongation=M.prolongation * np.nan -> LocalModes: `prolongation` must be finite, got nan
     scores=M.scores[:-1] -> LocalModes: `scores` must hold 4 numbers of type float64
     scores=M.scores * [1, 1, np.nan, 1] -> LocalModes: `scores` must be finite, got nan at index 2
-    ranks=None -> `ranks` must be an int64 array of 2 nonnegative
+    ranks=None -> `ranks` must hold 2 numbers of type int64
+    ranks=np.full(2, 99) -> LocalModes: `ranks[0]` = 99 exceeds the cluster's dimension
+    operator_norms=np.full(2, np.inf) -> LocalModes: `operator_norms` must be finite, got inf
+    next_eigenvalues=np.full(2, np.nan) -> LocalModes: `next_eigenvalues` must be finite, got nan
+    over_budget=-1 -> LocalModes: `over_budget` must be at least 0
+    rings=1 -> LocalModes: `rings` applies only to `local_operator` = "oversampled"
+    local_operator="oversampled", rings=1 | local_operator="oversampled", target=1.0
+        -> LocalModes: oversampled modes must have `rings` and a `target`
+    local_operator="oversampled", rings=-1, target=1.0 -> LocalModes: `rings` must be at least 0
+    local_operator="oversampled", rings=1, target=0.0 |
+        local_operator="oversampled", rings=1, target=np.nan
+        -> LocalModes: `target` must be positive and finite
     local_operator="outer"
         -> `local_operator` must be one of 'internal', 'principal', 'oversampled', got 'outer'
     prolongation=M.prolongation.toarray()
@@ -547,7 +570,22 @@ sc.Solver(sheaf=F, method="direct", shift=1.0, fixed=[0], progress=False)
     fixed=[4] -> `fixed[0]` = 4 is out of range for 4 vertices
     method="magic" -> `method` must be one of 'auto', 'direct', 'multigrid', 'jacobi'
 sc.transported_frames(sheaf=F)
-sc.transport(sheaf=CellularSheaf.constant(PATH, 2), vertex=0, value=[1.0, 2.0], t=2.0)
+    sheaf=RAGGED_SHEAF -> must have vertex stalks of the same dimension, but vertex 2 has
+    sheaf=CellularSheaf.random(PATH, 2, [1, 2, 1], seed=0)
+        -> must have edge stalks of the same dimension, but edge 1 has dimension 2
+sc.transport(sheaf=CellularSheaf.constant(PATH, 2), vertex=0, value=[1.0, 2.0], t=2.0,
+        mass=[1.0] * 4)
+    vertex=4 -> `vertex[0]` = 4 is out of range
+    value=[1.0] -> `value` must have shape (2,), got (1,) (a vector a in space
+    value=np.ones((2, 3)) -> `value` must have shape (2,), got (2, 3)
+    t=0.0 -> `t` must be positive
+    t=1e-120 -> is so small that heat does not reach vertex
+    t=1e12 -> is so large that rounding errors would exceed about 1e-6
+    mass=np.zeros(4) -> `mass` must be positive and finite, got 0
+    mass=np.ones(3) -> `mass` must hold one real number for each of 4
+    sheaf=RAGGED_SHEAF | sheaf=F |
+        sheaf=CellularSheaf.diagonal(PATH, *np.tile([1.0, 2.0], (2, 3, 1)))
+        -> must be a connection
 SOLVE(b=X, tol=1e-8, x0=X)
     b=np.ones(3) -> `b` must have shape (dim_c0,)
     b=X * np.nan -> `b` must be finite, got nan in row 0
@@ -566,8 +604,21 @@ sc.least_squares(sheaf=F, b=np.ones(F.dim_c1), vertices=[0, 2], values=[[1.0, 2.
     b=np.full(6, 1e200) -> `b` has entries up to 1e+200, whose squares overflow float64: rescale `b`
 sc.energy_ledger(C=C, x=X)
 sc.certificate(C=C)
+    C=sc.coarsen(F, P, basis=BASIS) -> have internal modes, got a basis of your own: use coarsen
+    C=sc.coarsen(F, P, 1, local_operator="principal") -> got principal modes
+    C=sc.coarsen(F, P, 1, local_operator="oversampled") -> got oversampled modes
 CERTIFICATE.interval(nu=[0.0, 1.0])
+    nu=[1.0, np.nan] -> `nu` must be finite, got nan
+    nu=np.inf -> `nu` must be finite, got inf
+    nu=[1.0, -1e-3] -> got -0.001: pass those of C.galerkin
+    nu=1j -> TypeError: `nu` must be real, got dtype complex128
+    nu="one" -> TypeError: `nu` must hold
 sc.spectral_quality(C=C, k=2, progress=False)
+    k=0 -> `k` must be at least 1, got 0
+    k=5 -> `k` = 5 exceeds the dimension 4 of the coarse C^0: use a smaller
+    k=1.0 -> TypeError: `k` must be an integer, got 1.0
+    C=sc.coarsen(F, P, basis=[BASIS[0], 2 * BASIS[1]])
+        -> R_a* R_a is not the identity in cluster 1 (and 0 others): orth
     C=H -> TypeError: `C` must be a Coarsening, got Hierarchy: pass one of its `levels` that is
 sc.verify(C=C, seed=0)
 sc.read_mesh(path="c.off")

@@ -126,11 +126,9 @@ ANSWERS = {  # the keys are the functions that are interrupted
     "solve.multigrid.Multigrid._coarsened": solved,
     "solve._solver.laplacian": updated,
     "solve._solver.Solver._precondition": lambda: SOLVER.as_preconditioner() @ ONES,
-    "solve._solver.Solver._iterate": lambda: (
+    "solve._solver.Solver._iterate": lambda: sc.leverages(GRID, method="sketch", eps=0.5),
+    "solve.normal_equations.conjugate_gradients": lambda: (
         sc.least_squares(GRID, np.ones(GRID.dim_c1), **SHOWN).x
-    ),
-    "solve.normal_equations.conjugate_gradients": lambda: sc.harmonic_extension(
-        GRID, [0, 7], np.ones((2, 2)), **SHOWN
     ),
     "quality.smallest_singular_values.singular_pairs": lambda: (
         sc.spectral_quality(HALVES, 4, **SHOWN).coarse

@@ -13,11 +13,10 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
 from sheafcoarsen._support.threads import thread_limit
 from sheafcoarsen.modes import OPERATORS as BY_NAME
-from sheafcoarsen.modes import Internal, LocalOperator, Oversampled, Principal
+from sheafcoarsen.modes import Internal, Oversampled, Principal
 from sheafcoarsen.modes.problems import balance
 from sheafcoarsen.partition import clusters_of
 from tests.support import reference
-from tests.support.errors import raises
 from tests.support.helpers import (
     assert_residual,
     eps_of,
@@ -332,22 +331,6 @@ def test_an_operator_object_gives_the_same_modes_as_its_name(operator, name, set
         assert (one.rings, one.target, one.pilot) == (two.rings, two.target, two.pilot)
         np.testing.assert_array_equal(one.prolongation.data, two.prolongation.data)
         np.testing.assert_array_equal(one.scores, two.scores)
-
-
-@pytest.mark.parametrize(
-    ("operator", "settings", "message"),
-    [
-        ("outer", {}, "must be one of 'internal', 'principal', 'oversampled', got 'outer'"),
-        (3, {}, "must be one of"),
-        (LocalOperator(), {}, "must be one of"),
-        (Oversampled, {}, "must be one of"),
-        (Oversampled(), {"rings": 1}, "`rings` = 1 is not allowed with `local_operator`"),
-        (Internal(), {"target": 2.0}, "`target` = 2.0 is not allowed with `local_operator`"),
-    ],
-)
-def test_invalid_operators_and_settings_raise(operator, settings, message):
-    with raises(f"ValueError: {message}"):
-        sc.local_modes(GRID, FOUR, 3, operator, **settings)
 
 
 # ---------------------------------------------------------------- the result

@@ -1,6 +1,5 @@
 """Oversampled modes against a dense reference, their accuracy, pilots and arguments."""
 
-import dataclasses
 from types import SimpleNamespace
 
 import networkx as nx
@@ -15,7 +14,6 @@ from sheafcoarsen import CellularSheaf, Partition, gallery
 from sheafcoarsen._support import threads
 from sheafcoarsen.modes import oversampled as oversampled_problems
 from tests.support import reference
-from tests.support.errors import raises, rows
 from tests.support.helpers import assert_residual, assert_verified, blas_threads, eps_of, size
 from tests.support.strategies import sheaves_with_partitions
 from tests.theory.test_invariances import image
@@ -313,50 +311,7 @@ def test_all_levels_use_the_target_of_the_finest_level():
     assert [E.modes.target for E in mixed] == [0.25, D.modes.target]
 
 
-def test_saved_files_preserve_rings_and_target(tmp_path):
-    C = oversampled(*grid(), 3, rings=2, target=0.3)
-    sc.save(tmp_path / "c.npz", C)
-    D = sc.load(tmp_path / "c.npz")
-    for name in ("local_operator", "rings", "target", "pilot"):
-        mine, saved = getattr(C.modes, name), getattr(D.modes, name)
-        assert (saved, type(saved)) == (mine, type(mine))
-    np.testing.assert_array_equal(D.recoarsen(C.fine).prolongation.data, C.prolongation.data)
-
-
-def test_certificates_of_oversampled_modes_raise():
-    C = oversampled(*grid(), 2)
-    with pytest.raises(ValueError, match="must have internal modes, got oversampled modes"):
-        sc.certificate(C)
-    assert sc.energy_ledger(C, np.ones(C.fine.dim_c0)).truncation_bound is None
-
-
 # ---------------------------------------------------------------- what is refused
-
-
-BAD_OPTIONS = """
-rings=-1 -> `rings` must be at least 0, got -1
-rings=1.5 -> TypeError: `rings` must be an integer, got 1.5
-rings=True -> TypeError: `rings` must be an integer, got True
-target=0 -> `target` must be positive and finite, got 0
-target=-2.0 -> `target` must be positive and finite, got -2.0
-target=np.nan -> `target` must be positive and finite, got nan
-target=np.inf -> `target` must be positive and finite, got inf
-target="low" -> TypeError: `target` must be a real number, got 'low'
-target=1j -> TypeError: `target` must be a real number
-local_operator="internal", rings=1
-        -> `rings` applies only to `local_operator` = "oversampled", got 1 with 'internal'
-local_operator="principal", target=1.0
-        -> `target` applies only to `local_operator` = "oversampled"
-"""
-
-
-@pytest.mark.parametrize(("options", "error"), rows(BAD_OPTIONS))
-def test_invalid_arguments_raise(options, error):
-    F, P = grid(4)
-    options = {"rank": 2, "local_operator": "oversampled", **eval(f"dict({options})")}
-    for call, second in ((sc.local_modes, P), (sc.coarsen, P), (sc.coarsen_levels, 4)):
-        with raises(error):
-            call(F, second, **options)
 
 
 @pytest.mark.parametrize(("name", "value"), [("rings", 1), ("target", 1.0)])
@@ -370,27 +325,6 @@ def test_rings_and_target_with_precomputed_modes_or_a_basis_raise(name, value):
         message = f"`{name}` applies only to modes .* omit it or {omit}"
         with pytest.raises(ValueError, match=message):
             sc.coarsen(F, P, **options, **{name: value})
-
-
-@pytest.mark.parametrize(
-    ("fields", "message"),
-    [
-        ({"rings": None}, "oversampled modes must have `rings` and a `target`"),
-        ({"target": None}, "oversampled modes must have `rings` and a `target`"),
-        ({"target": np.nan}, "`target` must be positive and finite"),
-        ({"target": 0.0, "pilot": False}, "`target` must be positive and finite"),
-        ({"rings": -1}, "`rings` must be at least 0"),
-        ({"over_budget": -1}, "`over_budget` must be at least 0"),
-        ({"ranks": np.full(4, 99)}, r"`ranks\[0\]` = 99 exceeds the cluster's dimension"),
-        ({"operator_norms": np.full(4, np.inf)}, "`operator_norms` must be finite, got inf"),
-        ({"next_eigenvalues": np.full(4, np.nan)}, "`next_eigenvalues` must be finite, got nan"),
-        ({"local_operator": "internal"}, '`rings` applies only to `local_operator` = "over'),
-    ],
-)
-def test_inconsistent_fields_raise(fields, message):
-    M = oversampled(*grid(4), 2).modes
-    with pytest.raises(ValueError, match=f"LocalModes: {message}"):
-        dataclasses.replace(M, **fields)
 
 
 @pytest.mark.parametrize("dim", [1, 2])

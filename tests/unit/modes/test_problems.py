@@ -3,7 +3,6 @@
 import networkx as nx
 import numpy as np
 import pytest
-import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
@@ -217,57 +216,3 @@ def test_ties_of_large_clusters_are_reported(dtype, monkeypatch):
             with ties_allowed():
                 M = sc.local_modes(F, one_cluster(F), r)
             assert M.tied.tolist() == [tied and r == 2], (spread, r)
-
-
-def test_residuals_above_rounding_level_raise(monkeypatch):
-    A = sc.laplacian(CellularSheaf.constant(nx.cycle_graph(60)))
-    refined = sparse._refined
-
-    def exactly_refined(A, solve, X, count, level):
-        return refined(A, solve, X, count, 0.0)
-
-    assert sparse.lowest_sparse(A, 3, eps_of(A.dtype))[0].shape == (3,)
-    monkeypatch.setattr(sparse, "_refined", exactly_refined)
-    with pytest.raises(np.linalg.LinAlgError, match="residual"):
-        sparse.lowest_sparse(A, 3, eps_of(A.dtype))
-
-
-def test_multiple_eigenvalues_are_found_with_full_multiplicity(monkeypatch):
-    """Lanczos is repeated until no lower eigenvalue appears, one copy at a time."""
-    A = sc.laplacian(CellularSheaf.constant(nx.path_graph(20), 5))
-
-    def one_of_each(solve, found, count, rng, tol):
-        """Return a vector per eigenvalue orthogonal to ``found``, as exact Lanczos does."""
-        known, n = found @ found.T, len(found)
-        other = (np.eye(n) - known) @ A @ (np.eye(n) - known) + 100 * known
-        values, vectors = np.linalg.eigh(other)
-        first = np.append(True, np.diff(values) > 1e-9)
-        return vectors[:, np.flatnonzero(first)[:count]]
-
-    monkeypatch.setattr(sparse, "_lanczos", one_of_each)
-    # inverse iteration must not find the vectors that Lanczos missed
-    monkeypatch.setattr(sparse, "_refined", lambda A, solve, X, count, level: X)
-    expected = np.linalg.eigvalsh(A.toarray())
-    for count in (3, 5, 7):
-        values = sparse.lowest_sparse(A, count, eps_of(A.dtype))[0]
-        assert_residual(values - expected[:count], 4.0, n=100)
-
-
-def test_inverse_iteration_corrects_a_loose_lanczos_tolerance(monkeypatch):
-    """With a single round, the next tolerance of Lanczos would be needed."""
-    loose = []
-
-    def start(solve, found, count, rng, tol):
-        loose.append(tol)
-        vectors = np.linalg.eigh(A.toarray())[1]
-        n = len(found)
-        noise = rng.standard_normal((n, count))
-        new = vectors[:, found.shape[1] : found.shape[1] + count] + 1e-3 * noise / np.sqrt(n)
-        return new - found @ (found.T @ new)
-
-    A = scipy.sparse.diags_array(np.append([1.0, 2.0, 3.0, 4.0], np.arange(100.0, 196))).tocsr()
-    monkeypatch.setattr(sparse, "_lanczos", start)
-    values, vectors = sparse.lowest_sparse(A, 4, eps_of(A.dtype))
-    assert set(loose) == {sparse.TOLERANCES[0]}
-    assert_residual(A @ vectors - vectors * values, 195.0, n=100)
-    assert_residual(values - [1.0, 2.0, 3.0, 4.0], 195.0, n=100)

@@ -10,7 +10,6 @@ from hypothesis import given
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from tests.support import reference
-from tests.support.errors import raises
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.unit.quality.test_spectral_quality import (
     coarsen,
@@ -131,27 +130,6 @@ def test_gamma_is_infinite_if_nothing_is_discarded_and_zero_if_a_section_is():
     assert B.interval(0.0) == (0, 0)
     assert B.interval(-B.rounding / 2) == (0, 0)
     assert [end.tolist() for end in B.interval([[1, 2]])] == [[[0, 0]], [[1, 2]]]
-
-
-def test_only_internal_modes_are_certified():
-    own, principal = {"basis": [np.eye(2, 1)] * 2}, {"rank": 1, "local_operator": "principal"}
-    for options, what in ((own, "a basis of your own"), (principal, "principal modes")):
-        match = f'internal modes, got {what}: use coarsen.*local_operator="internal"'
-        with pytest.raises(ValueError, match=match):
-            sc.certificate(sc.coarsen(PATH, HALVES, **options))
-
-
-def test_values_that_are_not_eigenvalues_raise():
-    B = sc.certificate(sc.coarsen(PATH, HALVES, 1))
-    for nu, message in (
-        ([1.0, np.nan], "ValueError: `nu` must be finite, got nan"),
-        (np.inf, "ValueError: `nu` must be finite, got inf"),
-        ([1.0, -1e-3], "ValueError: got -0.001: pass those of C.galerkin"),
-        (1j, "TypeError: `nu` must be real, got dtype complex128"),
-        ("one", "TypeError: `nu` must hold"),
-    ):
-        with raises(message):
-            B.interval(nu)
 
 
 def test_beta_is_an_upper_bound_in_spite_of_rounding():

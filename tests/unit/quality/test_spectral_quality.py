@@ -426,27 +426,8 @@ def test_progress_is_shown_only_on_request(capsys):
     assert "2/2" in shown
 
 
-def test_a_large_kernel_does_not_hide_the_positive_eigenvalues():
-    F = CellularSheaf.constant(nx.disjoint_union(nx.empty_graph(860), nx.path_graph(40)))
-    Q = sc.spectral_quality(consecutive(F, 9, 4), 2)
-    assert Q.kernel_fine == 861
-    assert_residual(Q.fine - (2 - 2 * np.cos(np.pi * np.array([1, 2]) / 40)), 4.0, n=40)
-
-
 PATH, HALVES = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
 ONE = sc.coarsen(PATH, HALVES, 1)
-
-
-def test_invalid_numbers_of_pairs_and_bases_raise():
-    skew = sc.coarsen(PATH, HALVES, basis=[np.eye(2), np.array([[1.0, 1e-6], [0.0, 1.0]])])
-    for C, k, message in (
-        (ONE, 0, "ValueError: `k` must be at least 1, got 0"),
-        (ONE, 5, "ValueError: `k` = 5 exceeds the dimension 2 of the coarse C^0: use a smaller"),
-        (ONE, 1.0, "TypeError: `k` must be an integer, got 1.0"),
-        (skew, 1, "ValueError: R_a* R_a is not the identity in cluster 1 (and 0 others): orth"),
-    ):
-        with raises(message):
-            sc.spectral_quality(C, k)
 
 
 def test_the_table_and_the_plot_number_eigenvalues_alike():

@@ -5,7 +5,7 @@ import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen.solve import complex_line
+from sheafcoarsen.solve.complex_structure import complex_line
 from tests.support.helpers import assert_residual, maps_of
 from tests.unit.solve.problems import GRID, SHEAVES
 

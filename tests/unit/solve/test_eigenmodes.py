@@ -378,33 +378,37 @@ def test_multiplets_are_tied_within_the_rounding_errors_of_the_maps(dtype):
         assert [sc.eigenmodes(F, k).tied for k in (3, 4, 5)] == [True, False, True]
 
 
-@pytest.mark.parametrize("mass", [1e-80, 1e-42, 1e50, 1e95])
-def test_masses_whose_eigenvalues_exceed_single_precision_raise(mass):
-    F = CellularSheaf.constant(nx.path_graph(4))
-    F = F.with_maps(F.tail_data.astype(np.float32), F.head_data.astype(np.float32))
-    with pytest.raises(ValueError, match=f"which {'under' if mass > 1 else 'over'}flows float32"):
-        sc.eigenmodes(F, 3, mass=np.full(4, mass))
-
-
-def test_masses_whose_eigenvalues_underflow_raise():
-    F = CellularSheaf.constant(nx.path_graph(4))
-    F = F.with_maps(1e-100 * F.tail_data, 1e-100 * F.head_data)
-    assert sc.eigenmodes(F, 3, mass=np.full(4, 1e100)).values[1:].min() > 0
-    with pytest.raises(ValueError, match="which underflows float64"):
-        sc.eigenmodes(F, 3, mass=np.full(4, 1e200))
+@pytest.mark.parametrize(
+    ("dtype", "scale", "mass", "flows"),
+    [
+        (np.float32, 1.0, 1e-80, "over"),
+        (np.float32, 1.0, 1e-42, "over"),
+        (np.float32, 1.0, 1e50, "under"),
+        (np.float32, 1.0, 1e95, "under"),
+        (np.float64, 1e-100, 1e200, "under"),
+        (np.float64, 1.0, 1e-310, "over"),
+        (np.float64, 1e100, 1e-110, "over"),
+    ],
+)
+def test_masses_whose_eigenvalues_exceed_the_scalar_type_raise(dtype, scale, mass, flows):
+    F = CellularSheaf.constant(nx.path_graph(5))
+    F = F.with_maps(*((scale * data).astype(dtype) for data in (F.tail_data, F.head_data)))
+    with pytest.raises(ValueError, match=f"which {flows}flows {np.dtype(dtype)}"):
+        sc.eigenmodes(F, 5, mass=np.full(5, mass))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e100])
-def test_masses_whose_eigenvalues_overflow_raise(scale):
+def test_eigenvalues_are_finite_up_to_the_limits_of_the_scalar_type(scale):
     F = CellularSheaf.constant(nx.path_graph(5))
-    F = F.with_maps(scale * F.tail_data, scale * F.head_data)
+    G = F.with_maps(scale * F.tail_data, scale * F.head_data)
     lightest = scale * scale * 1e-300
-    assert np.isfinite(sc.eigenmodes(F, 5, mass=np.full(5, lightest)).values).all()
+    for mass in (lightest, scale * 1e190):
+        values = sc.eigenmodes(G, 5, mass=np.full(5, mass)).values
+        assert np.isfinite(values).all()
+        assert values[1:].min() > 0
+    mixed = np.array([1, 1e-10, 1, 1, 1])
     with pytest.raises(ValueError, match="which overflows float64"):
-        sc.eigenmodes(F, 5, mass=np.full(5, 1e-10 * lightest))
-    mixed = lightest * np.array([1, 1e-10, 1, 1, 1])
-    with pytest.raises(ValueError, match="which overflows float64"):
-        sc.eigenmodes(F, 5, mass=mixed)
-    low = sc.eigenmodes(F, 3, mass=mixed).values  # only the last two overflow
-    ordinary = sc.eigenmodes(CellularSheaf.constant(nx.path_graph(5)), 3, mass=mixed / lightest)
-    assert_residual(low * 1e-300 - ordinary.values, ordinary.values[-1], n=5)
+        sc.eigenmodes(G, 5, mass=lightest * mixed)
+    low = sc.eigenmodes(G, 3, mass=lightest * mixed).values  # only the last two overflow
+    ordinary = sc.eigenmodes(F, 3, mass=mixed).values
+    assert_residual(low * 1e-300 - ordinary, ordinary[-1], n=5)

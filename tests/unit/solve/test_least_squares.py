@@ -55,6 +55,17 @@ def test_maps_in_single_precision_fit_data_in_double_precision(sections, dtype, 
     assert np.linalg.norm(x - wanted) <= 1e3 * eps * np.linalg.norm(wanted)
 
 
+def test_sheaves_with_many_sections_are_fitted_without_a_basis(monkeypatch):
+    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.has_many_sections", lambda F: True)
+    monkeypatch.setattr("sheafcoarsen.solve._solver.global_sections", None)
+    F = SHEAVES["large kernel"]
+    b = np.random.default_rng(3).standard_normal(F.dim_c1)
+    wanted = np.linalg.lstsq(sc.coboundary(F).toarray(), b, rcond=1e-10)[0]
+    R = sc.least_squares(F, b, tol=1e-12)
+    assert R.method == "plain"
+    assert np.linalg.norm(R.x - wanted) <= 1e-8 * np.linalg.norm(wanted)
+
+
 @pytest.mark.parametrize("name", ["graph", "noisy bundle", "complex mixed stalks"])
 def test_solutions_with_given_values_match_dense_least_squares(name):
     F = SHEAVES[name]

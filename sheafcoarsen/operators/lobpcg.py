@@ -162,10 +162,7 @@ def _gram(
 
 
 def _combined(S: Parts, E: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Set X to the first columns of S E and return the other columns, for S such as [X W P].
-
-    X may be the first block of S. The last block is overwritten if it has the result's shape.
-    """
+    """Set X to the first columns of S E, with S such as [X W P], and return the other columns."""
     n, m = X.shape
     width = E.shape[1] - m
     P = S[-1] if S[-1].shape[1] == width else np.empty((n, width), X.dtype)

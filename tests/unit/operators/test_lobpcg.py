@@ -3,9 +3,8 @@ import pytest
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen.solve import lobpcg
+from sheafcoarsen.operators import lobpcg, lowest_pairs
 from sheafcoarsen.solve.block_matrix import BlockMatrix
-from sheafcoarsen.solve.lobpcg import lowest_pairs
 
 RNG = np.random.default_rng(1)
 
