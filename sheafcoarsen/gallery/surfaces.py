@@ -174,11 +174,7 @@ def tangent_bundle(
         T = _own_frames(frames, n)
         outward = np.where((np.cross(T[:, :, 0], T[:, :, 1]) * normals).sum(axis=1) < 0, -1, 1)
         alike = alike * outward[edges].prod(axis=1)
-    # the nearest O(2) matrix of determinant +-1 is z -> c z or z -> c conj(z): c is its column
-    M = T[edges[:, 0]].swapaxes(1, 2) @ T[edges[:, 1]]
-    c = M[:, 0, 0] + alike * M[:, 1, 1] + 1j * (M[:, 1, 0] - alike * M[:, 0, 1])
-    c = np.where(c == 0, 1, c)
-    c = (c / np.abs(c)) ** power
+    c = _transports(T, edges, alike) ** power
     c /= np.abs(c)
     # 0 - x is never -0
     transports = np.stack([c.real, 0 - alike * c.imag, c.imag, alike * c.real], axis=1)
@@ -187,6 +183,17 @@ def tangent_bundle(
         weight = np.maximum(_cotan_weights(scaled, faces, side.reshape(-1)), 0.0)
     transports = transports.reshape(-1, 2, 2).astype(points.dtype)
     return CellularSheaf.connection(edges, transports, weight=weight, n_vertices=n)
+
+
+def _transports(T: np.ndarray, edges: np.ndarray, alike: np.ndarray | int = 1) -> np.ndarray:
+    """Return the O(2) matrices of determinants ``alike`` nearest to T_u^T T_v, as unit numbers c.
+
+    They are z -> c z, or z -> c conj(z) for determinant -1; c is 1 if no matrix is nearest.
+    """
+    M = T[edges[:, 0]].swapaxes(1, 2) @ T[edges[:, 1]]
+    c = M[:, 0, 0] + alike * M[:, 1, 1] + 1j * (M[:, 1, 0] - alike * M[:, 0, 1])
+    c = np.where(c == 0, 1, c)
+    return c / np.abs(c)
 
 
 def _own_frames(frames: npt.ArrayLike, n: int) -> np.ndarray:
@@ -354,11 +361,8 @@ def field_indices(
     z /= np.abs(z)  # powers of other numbers may overflow
     z = z**power if in_space else z
     u, v = edges.T
-    # the rotation nearest to T_u^T T_v, as a complex number, or 0
-    M = T[u].swapaxes(1, 2) @ T[v]
-    turns = M[:, 0, 0] + M[:, 1, 1] + 1j * (M[:, 1, 0] - M[:, 0, 1])
-    turns /= np.where(turns == 0, 1, np.abs(turns))
-    angles = np.angle(turns**power * z[v] * z[u].conj())[side.reshape(faces.shape)]
+    turns = _transports(T, edges) ** power
+    angles = np.angle(turns * z[v] * z[u].conj())[side.reshape(faces.shape)]
     N = normals[faces]
     first, second, third = N[:, :1], N[:, 1:-1], N[:, 2:]
     volume = (first * np.cross(second, third)).sum(axis=2)

@@ -255,30 +255,41 @@ def write_report(
 # ---------------------------------------------------------------- kinds of results
 
 
-def _which(given: np.ndarray | None) -> str:
-    """Return a phrase that names the cochains whose losses are shown."""
-    if given is not None:
-        if given.ndim == 1 or given.shape[1] == 1:
-            return "x"
-        return f"the {tables.counted(given.shape[1], 'column')} of x, which the picture adds up,"
-    return (
-        f"a random cochain of norm 1 after {SMOOTHING_STEPS} damped steps x - L x / s, s the row "
-        "sums of abs(L),"
+def _losses(
+    C: Coarsening | Hierarchy, given: np.ndarray | None, times: dict
+) -> tuple[list[str], list[str]]:
+    """Return what the verdict says about the losses of a cochain, and the section about them."""
+    with stage(times, "losses"):
+        x = smooth_cochain(C.fine) if given is None else given
+        try:
+            ledger: Any = C.ledger(x) if isinstance(C, Hierarchy) else energy_ledger(C, x)
+        except ValueError as error:
+            unknown = "the retained part of a cochain is not known, because R is not an isometry"
+            return [unknown], [note(str(error))]
+        parts = [retained(C, x, given is not None)]
+    which = "x"
+    if given is None:
+        which = f"a random cochain of norm 1 after {SMOOTHING_STEPS} damped steps x - L x / s, s "
+        which += "the row sums of abs(L),"
+    elif np.size(ledger.fine_energy) > 1:
+        columns = tables.counted(given.shape[1], "column")
+        which = f"the {columns} of x, which the picture adds up,"
+    remark = (
+        f"The energy norm(delta x)^2 of {which} and what becomes of it. The first "
+        f"{len(ledger.lines)} lines add up to the fine energy, up to rounding, which the closure "
+        f"measures. The kept energy may exceed the fine energy, because retained and discarded "
+        f"components can cancel across clusters."
     )
+    with stage(times, "pictures"):
+        size, alt = (7.5, 2.3 + 0.32 * len(ledger.lines)), "The energy of the cochain, line by line"
+        picture = figure("ledger", alt, plot.ledger, ledger, size=size)
+    return parts, [note(remark), _shown(ledger), picture]
 
 
 def _about_coarsening(
     C: Coarsening, verdict: Verification, at: Positions, times: dict, given: np.ndarray | None
 ) -> Contents:
-    unknown = "the retained part of a cochain is not known, because R is not an isometry"
-    losses, parts, ledger = [], [unknown], None
-    with stage(times, "losses"):
-        x = smooth_cochain(C.fine) if given is None else given
-        try:
-            ledger = energy_ledger(C, x)
-            parts = [retained(C, x, given is not None)]
-        except ValueError as error:
-            losses = [note(str(error))]
+    parts, losses = _losses(C, given, times)
     with stage(times, "eigenvalues"):
         low = spectra_of(C)
     with stage(times, "pictures"):
@@ -290,15 +301,6 @@ def _about_coarsening(
         if not C.loops:
             remark = "No loop-cells were requested: retained internal energy is omitted."
             sheaves.append(note(remark))
-        if ledger is not None:
-            remark = (
-                f"The energy norm(delta x)^2 of {_which(given)} and what becomes of it. The first "
-                "six lines add up to the fine energy, up to rounding, which the closure measures. "
-                "The kept energy may exceed the fine energy, because retained and discarded "
-                "components can cancel across clusters."
-            )
-            alt = "The energy of the cochain, line by line"
-            losses = [note(remark), _shown(ledger), figure("ledger", alt, plot.ledger, ledger)]
         if isinstance(low, str):
             spectra = [note(low)]
         else:
@@ -350,24 +352,9 @@ def _about_hierarchy(
 ) -> Contents:
     coarsest = H.sheaves[-1]
     vertices = tables.counted(H.fine.n_vertices, "vertex", "vertices")
-    parts = [f"{vertices} become {coarsest.n_vertices:,} in {tables.counted(len(H), 'level')}"]
-    losses, ledger = [], None
-    with stage(times, "losses"):
-        x = smooth_cochain(H.fine) if given is None else given
-        try:
-            ledger = H.ledger(x)
-            parts.append(retained(H, x, given is not None))
-        except ValueError as error:
-            losses = [note(str(error))]
+    become = f"{vertices} become {coarsest.n_vertices:,} in {tables.counted(len(H), 'level')}"
+    parts, losses = _losses(H, given, times)
     with stage(times, "pictures"):
-        if ledger is not None:
-            remark = (
-                f"The energy norm(delta x)^2 of {_which(given)} and what becomes of it from level "
-                "to level."
-            )
-            alt = "The energy of the cochain, line by line over all levels"
-            size = (8, 1.5 + 0.32 * len(ledger.lines))
-            losses = [note(remark), figure("ledger", alt, plot.ledger, ledger, size=size)]
         sizes = figure("hierarchy", "The sizes of the sheaves of all levels", plot.hierarchy, H)
         sections = [
             ("What went in", [_shown(H.fine)]),
@@ -390,7 +377,7 @@ def _about_hierarchy(
                 pos = sums / level.partition.sizes[:, None]
             at = Positions(pos, None, at.up)
     call = "\n".join(f"level {i}: {call_of(level)}" for i, level in enumerate(H))
-    return [*parts, *sizes_and_checks(H.fine, coarsest, verdict)], call, sections
+    return [become, *parts, *sizes_and_checks(H.fine, coarsest, verdict)], call, sections
 
 
 def _about_poses(

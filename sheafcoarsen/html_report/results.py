@@ -45,10 +45,10 @@ def spectra_of(C: Coarsening) -> tuple[SpectralQuality, Certificate | None] | st
 
 @contextlib.contextmanager
 def stage(times: dict[str, float], name: str) -> Iterator[None]:
-    """Record the time that a stage takes, in seconds, under ``name``."""
+    """Add the time that a stage takes, in seconds, to that under ``name``."""
     start = time.perf_counter()
     yield
-    times[name] = time.perf_counter() - start
+    times[name] = times.get(name, 0.0) + time.perf_counter() - start
 
 
 def smooth_cochain(sheaf: CellularSheaf) -> np.ndarray:

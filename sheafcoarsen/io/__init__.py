@@ -1,19 +1,7 @@
-r"""Input and output: files, networkx and PyTorch Geometric.
+"""Input and output: files, networkx and PyTorch Geometric.
 
 A graph file is read as the constant or a signed sheaf, a pose graph as a connection. ``save``
-writes a sheaf, a partition, a hierarchy or one of its levels, and ``load`` reads them:
-
->>> import pathlib, tempfile
->>> import sheafcoarsen as sc
->>> with tempfile.TemporaryDirectory() as folder:
-...     path = pathlib.Path(folder)
-...     _ = (path / "triangle.csv").write_text("a,b,4\nb,c\nc,a\n")
-...     F = sc.read_graph(path / "triangle.csv")
-...     sc.save(path / "triangle.npz", F)
-...     sc.load(path / "triangle.npz").vertex_labels
-('a', 'b', 'c')
-
-The modules:
+writes a sheaf, a partition, a hierarchy or one of its levels, and ``load`` reads them. The modules:
 
 ``_read_graph``, ``graph_files``
     `read_graph`: GraphML and GML, read by networkx; edge lists, MatrixMarket and METIS.

@@ -142,23 +142,16 @@ def _dimensions(
                 f"column {k} of `edge_index`, {tuple(columns[k].tolist())}, has a vertex beyond "
                 f"`n_vertices` = {n_vertices}"
             )
-        has_isolated = n_vertices > len(np.unique(columns))
         n = n_vertices
-        if vertex_dims is None and n:
-            sizes = cols if len(cols) else np.array(getattr(maps, "shape", ())[2:])
-            if len(sizes) != max(len(cols), 1):
+        if vertex_dims is None:
+            sizes = np.unique(cols) if len(cols) else np.array(getattr(maps, "shape", ())[2:])
+            if len(sizes) == 1:
+                vertex_dims = int(sizes[0])
+            elif n > len(np.unique(columns)):
                 raise ValueError(
-                    f"`n_vertices` = {n} requires the dimension of the stalks, which empty `maps` "
-                    f"do not determine: pass `vertex_dims`"
+                    f"isolated vertices require `vertex_dims`, because the numbers of columns of "
+                    f"`maps`, {sizes.tolist()}, do not determine their dimension"
                 )
-            differ = np.flatnonzero(sizes != sizes[0])
-            if differ.size and has_isolated:
-                raise ValueError(
-                    f"isolated vertices require `vertex_dims` or maps with equal numbers of "
-                    f"columns, but `maps[0]` has {sizes[0]} and `maps[{differ[0]}]` has "
-                    f"{sizes[differ[0]]}"
-                )
-            vertex_dims = None if differ.size else int(sizes[0])
     if vertex_dims is None:
         return None
     if n_vertices is None and not checks.is_scalar("vertex_dims", vertex_dims):
@@ -179,15 +172,14 @@ def _pairs(columns: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         for chosen in (u < v, u > v, u == v)  # (u, v), (v, u), (u, u)
     )
     if not np.array_equal(columns[ahead], columns[back, ::-1]):
-        ends_of = list(map(tuple, columns.tolist()))
-        count, before = Counter(ends_of), Counter[tuple]()
-        for k, (i, j) in enumerate(ends_of):
-            if i != j and before[i, j] == count[j, i]:
+        unpaired = Counter(map(tuple, columns[:, ::-1].tolist()))
+        for k, (i, j) in enumerate(columns.tolist()):
+            if i != j and not unpaired[i, j]:
                 raise ValueError(
                     f"column {k} of `edge_index`, {(i, j)}, has no reverse: no column {(j, i)} "
                     f"belongs to it; `edge_index` must hold every edge in both directions"
                 )
-            before[i, j] += 1
+            unpaired[i, j] -= 1
     alone = (np.unique(u[loops], return_counts=True)[1] % 2).any()
     one, other = (loops, loops) if alone else (loops[::2], loops[1::2])
     ends = np.sort([np.append(ahead, one), np.append(back, other)], axis=0)

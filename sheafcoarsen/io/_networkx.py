@@ -101,23 +101,17 @@ def from_networkx(graph: nx.DiGraph) -> CellularSheaf:
     labels = tuple(graph.nodes)
     edges = list(graph.edges(data=True))
     if any(data.get("index") is not None for _, _, data in edges):
-        places: dict = {}
+        numbered: dict = {}
         for edge in edges:
             u, v, data = edge
             index = data.get("index")
-            if isinstance(index, bool) or not isinstance(index, int | np.integer):
+            if type(index) is bool or not isinstance(index, int | np.integer) or index in numbered:
                 raise ValueError(
-                    f"edge {u!r} -> {v!r} has the attribute 'index' = {index!r}, but other edges "
-                    f"have integers: set a different integer on every edge, or on none"
+                    f"edge {u!r} -> {v!r} has the attribute 'index' = {index!r}: set a different "
+                    f"integer on every edge, or on none"
                 )
-            if index in places:
-                a, b, _ = places[index]
-                raise ValueError(
-                    f"edges {a!r} -> {b!r} and {u!r} -> {v!r} have the same attribute 'index', "
-                    f"{index}"
-                )
-            places[index] = edge
-        edges = [places[index] for index in sorted(places)]
+            numbered[index] = edge
+        edges = [numbered[index] for index in sorted(numbered)]
     maps = [[_map(u, v, data, name) for name in ("tail_map", "head_map")] for u, v, data in edges]
     if edges and not graph.is_directed():
         raise ValueError(
@@ -159,12 +153,13 @@ def _dims(graph: nx.DiGraph, edges: list, maps: list) -> dict:
     """Return each node's dimension: its ``dim``, or the number of columns of its first map."""
     dims = dict(graph.nodes(data="dim"))
     for label, d in dims.items():
-        if d is not None and (isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 0):
+        if d is None:
+            continue
+        if isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 0:
             raise ValueError(f"node {label!r}: `dim` must be a non-negative integer, got {d!r}")
-        if d is not None and d > checks.MAX_DIMENSION:
-            raise ValueError(
-                f"node {label!r}: `dim` must be at most {checks.MAX_DIMENSION}, got {d}"
-            )
+        if d > checks.MAX_DIMENSION:
+            most = checks.MAX_DIMENSION
+            raise ValueError(f"node {label!r}: `dim` must be at most {most}, got {d}")
     for (u, v, _), (tail, head) in zip(edges, maps, strict=True):
         if len(tail) != len(head):
             raise ValueError(

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import io
 import re
+import struct
 from collections.abc import Iterator, Sequence
 from itertools import chain
 from typing import NamedTuple
@@ -125,61 +126,44 @@ def face_array(
     return np.stack([corners[np.repeat(starts, fan)], corners[second], corners[second + 1]], axis=1)
 
 
-class _TextMesh:
-    """Points and faces of a text mesh, collected line by line as unparsed strings."""
+Row = tuple[int, list[str]]
+"""Number and words of a line."""
 
-    def __init__(self) -> None:
-        self.coordinates: list[str] = []  # three for each point
-        self.point_lines: list[int] = []
-        self.corners: list[str] = []
-        self.sizes: list[int] = []  # numbers of corners of the faces
-        self.face_lines: list[int] = []
-        self.before: list[int] = []  # numbers of points above the faces
 
-    def add_point(self, number: int, words: list[str]) -> None:
-        """Append a point, given as three coordinates; ignore other words."""
+def _text_mesh(points: list[Row], faces: list[Row], before: list[int] | None = None) -> Mesh:
+    """Return the mesh of points, with at least three coordinates each, and of faces' corners.
+
+    Corners count from 0; with ``before``, the numbers of points above the faces, from 1, or if
+    they are negative, back from these points.
+    """
+    for number, words in points:
         if len(words) < 3:
             raise FileError(f"a vertex needs 3 coordinates, got {len(words)}", number)
-        self.coordinates += words[:3]
-        self.point_lines.append(number)
+    coordinates = [word for _, words in points for word in words[:3]]
+    places = numbers(coordinates, [number for number, _ in points], "a coordinate").reshape(-1, 3)
+    face_lines = [number for number, _ in faces]
+    sizes = np.array([len(words) for _, words in faces], dtype=np.int64)
+    lines = np.repeat(face_lines, sizes)
+    corners = integers([word for _, words in faces for word in words], lines, "a corner of a face")
+    # huge numbers are clipped, and reported as out of range
+    vertices = np.array([min(max(v, -(2**62)), 2**62) for v in corners], dtype=np.int64)
+    if before is not None:
+        if (zero := checks.first_true(vertices == 0)) is not None:
+            raise FileError("vertices are numbered from 1, got 0", lines[zero])
+        vertices = np.where(vertices > 0, vertices - 1, vertices + np.repeat(before, sizes))
+    first = 0 if before is None else 1
+    return places, face_array(len(places), np.maximum(vertices, -1), sizes, face_lines, first)
 
-    def add_face(self, number: int, words: list[str]) -> None:
-        """Append a face, given as the number of corners and the vertices; ignore other words."""
-        k = int(words[0]) if words and words[0].isascii() and words[0].isdigit() else 0
-        if k == 0:  # the word must be an integer
-            integers(words[:1], [number], "the number of corners of a face")
-        if len(words) <= k:
-            message = f"a face of {k} corners needs as many vertices, got {len(words) - 1}"
-            raise FileError(message, number)
-        self.add_corners(number, words[1 : 1 + k])
 
-    def add_corners(self, number: int, words: list[str]) -> None:
-        """Append a face, given as its vertices."""
-        self.corners += words
-        self.sizes.append(len(words))
-        self.face_lines.append(number)
-        self.before.append(len(self.point_lines))
-
-    def mesh(self, first: int = 0) -> Mesh:
-        """Return points and faces.
-
-        The file numbers vertices from ``first``; if this is 1, negative numbers count from the last
-        vertex above the face.
-        """
-        points = numbers(self.coordinates, self.point_lines, "a coordinate").reshape(-1, 3)
-        lines = np.repeat(self.face_lines, self.sizes)
-        corners = integers(self.corners, lines, "a corner of a face")
-        # clip huge numbers, which are reported as out of range
-        most = 2**62 + first
-        vertices = np.array([min(max(v, -most), most) for v in corners], dtype=np.int64)
-        if first == 1:
-            if (zero := checks.first_true(vertices == 0)) is not None:
-                raise FileError("vertices are numbered from 1, got 0", lines[zero])
-            from_last = vertices + np.repeat(self.before, self.sizes)
-            vertices = np.where(vertices > 0, vertices - 1, from_last)
-        sizes = np.array(self.sizes, dtype=np.int64)
-        vertices = np.maximum(vertices, -1)
-        return points, face_array(len(points), vertices, sizes, self.face_lines, first)
+def _listed(number: int, words: list[str]) -> Row:
+    """Return the corners of a face in a line that begins with their number."""
+    k = int(words[0]) if words and words[0].isascii() and words[0].isdigit() else 0
+    if k == 0:  # the word must be an integer
+        integers(words[:1], [number], "the number of corners of a face")
+    if len(words) <= k:
+        message = f"a face of {k} corners needs as many vertices, got {len(words) - 1}"
+        raise FileError(message, number)
+    return number, words[1 : 1 + k]
 
 
 # ---------------------------------------------------------------- OFF and OBJ
@@ -216,31 +200,30 @@ def read_off(path: str) -> Mesh:
     if len(counts) < 2 or min(counts) < 0:
         raise FileError("numbers of vertices, faces and edges must follow the word OFF", number)
     n, f = counts[:2]
-    mesh = _TextMesh()
-    for add, count, what in ((mesh.add_point, n, "vertices"), (mesh.add_face, f, "faces")):
-        for i in range(count):
-            number, fields = next(lines, (None, []))
-            if number is None:
-                message = f"the file ends after {i} of {count} {what}: fetch or write it again"
-                raise FileError(message)
-            add(number, fields)
-    number, _ = next(lines, (None, []))
-    if number is not None:
-        raise FileError(f"{n} vertices and {f} faces were announced, but more lines follow", number)
-    return mesh.mesh()
+    rows = list(lines)
+    if len(rows) < n + f:
+        got = f"{len(rows)} of {n} vertices" if len(rows) < n else f"{len(rows) - n} of {f} faces"
+        raise FileError(f"the file ends after {got}: fetch or write it again")
+    if len(rows) > n + f:
+        message = f"{n} vertices and {f} faces were announced, but more lines follow"
+        raise FileError(message, rows[n + f][0])
+    return _text_mesh(rows[:n], [_listed(*row) for row in rows[n:]])
 
 
 def read_obj(path: str) -> Mesh:
     """Read the vertices and faces of an OBJ file."""
-    mesh = _TextMesh()
+    points: list[Row] = []
+    faces: list[Row] = []
+    before: list[int] = []
     for number, fields in _fields(path, joined=True):
         if fields[0] == "v":
-            mesh.add_point(number, fields[1:])
+            points.append((number, fields[1:]))
         elif fields[0] == "f":
-            mesh.add_corners(number, [word.partition("/")[0] for word in fields[1:]])
-    if not mesh.point_lines:
+            faces.append((number, [word.partition("/")[0] for word in fields[1:]]))
+            before.append(len(points))
+    if not points:
         raise FileError("not an OBJ file, or one without vertices: no line is v x y z")
-    return mesh.mesh(first=1)
+    return _text_mesh(points, faces, before)
 
 
 # ---------------------------------------------------------------- PLY
@@ -249,13 +232,13 @@ def read_obj(path: str) -> Mesh:
 CORNERS = "vertex_indices"
 """Name of the list of a face's vertices."""
 
+TYPES = {"char": "b", "uchar": "B", "short": "h", "ushort": "H"}
+TYPES |= {"int": "i", "uint": "I", "float": "f", "double": "d"}
+TYPES |= {np.dtype(code).name: code for code in TYPES.values()}
+"""Codes of number types in numpy and struct, by PLY's names: those of C and those of numpy."""
 
-class _Property(NamedTuple):
-    """One column of an element: a number, or a list preceded by its length."""
-
-    name: str
-    kind: str  # numpy type
-    length: str | None = None  # numpy type of a list's length
+ORDERS = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
+"""Byte orders by PLY's names of formats; empty for text."""
 
 
 class _Element(NamedTuple):
@@ -263,12 +246,16 @@ class _Element(NamedTuple):
 
     name: str
     rows: int
-    properties: list[_Property]
+    properties: list[tuple[str, str, str]]  # name, type, and the type of a list's length or ""
 
     def place(self, name: str) -> int | None:
         """Return the index of the first property with a given name, or None."""
-        names = [column.name for column in self.properties]
-        return names.index(name) if name in names else None
+        return next((i for i, (own, *_) in enumerate(self.properties) if own == name), None)
+
+    def cut_off(self) -> FileError:
+        """Return the error for a file without some of the rows."""
+        message = f"the file ends inside its {self.rows} elements {shown(self.name)}"
+        return FileError(f"{message}: fetch or write it again")
 
 
 def read_ply(path: str) -> Mesh:
@@ -282,15 +269,15 @@ def read_ply(path: str) -> Mesh:
     vertex, face = elements.get("vertex"), elements.get("face")
     if vertex is None or None in map(vertex.place, "xyz"):
         raise FileError("the header has no element vertex with properties x, y and z")
-    if any(column.length for column in vertex.properties):
+    if any(length for *_, length in vertex.properties):
         raise FileError("the element vertex has lists, which are not supported")
     if face is not None:
         at = face.place(CORNERS)
-        if at is None or not face.properties[at].length:
+        if at is None or not face.properties[at][2]:
             raise FileError("the element face has no list vertex_indices")
-        if any(column.length for column in face.properties[:at]):
+        if any(length for *_, length in face.properties[:at]):
             raise FileError("lists before vertex_indices are not supported")
-        if face.properties[at].kind[0] == "f":
+        if face.properties[at][1] in "fd":
             raise FileError("vertex_indices must be whole numbers")
     if order:
         return _from_binary(stream.read(), order, elements)
@@ -299,14 +286,15 @@ def read_ply(path: str) -> Mesh:
 
 def _ply_header(stream: io.BytesIO) -> tuple[str, dict[str, _Element], int]:
     """Return the byte order (empty for text), the elements, and the number of header lines."""
-    # numpy's codes of PLY's number types, each of which has the name in C and that in numpy
-    types = {"char": "i1", "uchar": "u1", "short": "i2", "ushort": "u2"}
-    types |= {"int": "i4", "uint": "u4", "float": "f4", "double": "f8"}
-    types |= {np.dtype(code).name: code for code in types.values()}
-    orders = {"ascii": "", "binary_little_endian": "<", "binary_big_endian": ">"}
     elements: dict[str, _Element] = {}
-    properties: list[_Property] = []  # of the last element
+    properties: list = []  # of the last element
     order, number = None, 0
+
+    def code(name: str) -> str:
+        if name not in TYPES:
+            raise FileError(f"no type {shown(name)}", number)
+        return TYPES[name]
+
     while (line := stream.readline()).endswith(b"\n"):
         number += 1
         match words := line.decode("ascii", "replace").split():
@@ -314,10 +302,10 @@ def _ply_header(stream: io.BytesIO) -> tuple[str, dict[str, _Element], int]:
                 pass
             case ["end_header", *_]:
                 break
-            case ["format", name, *_] if name in orders:
-                order = orders[name]
+            case ["format", name, *_] if name in ORDERS:
+                order = ORDERS[name]
             case ["format", *_]:
-                message = f"the format must be one of {', '.join(orders)}, got {words[1:]}"
+                message = f"the format must be one of {', '.join(ORDERS)}, got {words[1:]}"
                 raise FileError(message, number)
             case ["element", name, count] if count.isascii() and count.isdigit():
                 if name in elements:
@@ -328,20 +316,16 @@ def _ply_header(stream: io.BytesIO) -> tuple[str, dict[str, _Element], int]:
                 raise FileError("an element requires a name and a count", number)
             case ["property", *_] if not elements:
                 raise FileError("a property before any element", number)
-            case ["property", "list", length, kind, name] if length in types and kind in types:
-                if types[length][0] == "f":
+            case ["property", "list", length, kind, name]:
+                if code(length) in "fd":
                     raise FileError("the length of a list must be a whole number", number)
                 name = CORNERS if name == "vertex_index" else name
-                properties.append(_Property(name, types[kind], types[length]))
-            case ["property", kind, name] if kind in types:
-                properties.append(_Property(name, types[kind]))
-            case ["property", *rest]:
-                kinds = rest[1:3] if rest[:1] == ["list"] else rest[:1]
-                unknown = next((shown(kind) for kind in kinds if kind not in types), None)
-                message = (
-                    "a property needs a type and a name, or the word list, two types and a name"
-                )
-                raise FileError(f"no type {unknown}" if unknown else message, number)
+                properties.append((name, code(kind), code(length)))
+            case ["property", kind, name]:
+                properties.append((name, code(kind), ""))
+            case ["property", *_]:
+                form = "a type and a name, or the word list, two types and a name"
+                raise FileError(f"a property needs {form}", number)
             case _:
                 raise FileError(f"unknown word {shown(words[0])} in the header", number)
     else:
@@ -358,90 +342,64 @@ def _from_text(text: str, n_lines: int, elements: dict[str, _Element]) -> Mesh:
     """Parse the rows of a text file, one per line; ``n_lines`` lines precede them."""
     lines = enumerate(text.split("\n"), start=n_lines + 1)
     rows = ((number, line.split()) for number, line in lines if line.strip())
-    mesh = _TextMesh()
+    points: list[Row] = []
+    faces: list[Row] = []
     for element in elements.values():
         axes, at = [element.place(axis) or 0 for axis in "xyz"], element.place(CORNERS) or 0
         for _ in range(element.rows):
             number, words = next(rows, (0, []))
             if not words:
-                raise _cut_off(element)
+                raise element.cut_off()
             if element.name == "vertex":
                 if len(words) != len(element.properties):
                     message = f"a vertex has {len(element.properties)} numbers, got {len(words)}"
                     raise FileError(message, number)
-                mesh.add_point(number, [words[axis] for axis in axes])
+                points.append((number, [words[axis] for axis in axes]))
             elif element.name == "face":
-                mesh.add_face(number, words[at:])
-    extra = next(rows, None)
-    if extra is not None:
-        raise FileError("more lines than the header announces", extra[0])
-    return mesh.mesh()
+                faces.append(_listed(number, words[at:]))
+    for number, _ in rows:
+        raise FileError("more lines than the header announces", number)
+    return _text_mesh(points, faces)
 
 
 def _from_binary(content: bytes, order: str, elements: dict[str, _Element]) -> Mesh:
-    """Parse the rows of a binary file, element by element."""
-    at, points = 0, np.zeros((0, 3))
-    corners, sizes = [np.zeros(0, dtype=np.int64)], np.zeros(0, dtype=np.int64)
+    """Parse the rows of a binary file: at once without lists, otherwise one by one."""
+    at, points, corners = 0, np.zeros((0, 3)), np.zeros(0, np.int64)
+    sizes: list[int] = []
     for element in elements.values():
-        try:
-            tables = _tables(content, at, order, element)
-        except ValueError:
-            raise _cut_off(element) from None
-        at += sum(rows.nbytes for rows in tables)
-        if element.name == "vertex" and tables:
-            axes = [tables[0][f"f{element.place(axis)}"] for axis in "xyz"]
-            points = np.stack(axes, axis=1).astype(np.float64)
-        elif element.name == "face":
-            lists = [rows[f"f{element.place(CORNERS)}"] for rows in tables]
-            corners += [vertices.reshape(-1) for vertices in lists]
-            sizes = np.repeat([v.shape[1] for v in lists], [len(v) for v in lists]).astype(int)
+        columns = [
+            (np.dtype(order + kind), struct.Struct(order + length) if length else None)
+            for _, kind, length in element.properties
+        ]
+        least = sum(kind.itemsize if length is None else length.size for kind, length in columns)
+        if at + element.rows * least > len(content):
+            raise element.cut_off()
+        if all(length is None for _, length in columns):
+            fields = np.dtype([(f"{i}", kind) for i, (kind, _) in enumerate(columns)])
+            rows = np.frombuffer(content, fields, element.rows, at)
+            at += rows.nbytes
+            if element.name == "vertex":
+                axes = [rows[f"{element.place(axis)}"] for axis in "xyz"]
+                points = np.stack(axes, axis=1).astype(np.float64)
+            continue
+        listed = element.place(CORNERS) if element.name == "face" else None
+        lists = []
+        for _ in range(element.rows):
+            for i, (kind, length) in enumerate(columns):
+                count = 1
+                if length is not None:
+                    if at + length.size > len(content):
+                        raise element.cut_off()
+                    count = max(length.unpack_from(content, at)[0], 0)
+                    at += length.size
+                if i == listed:
+                    sizes.append(count)
+                    lists.append(content[at : at + count * kind.itemsize])
+                at += count * kind.itemsize
+        if at > len(content):
+            raise element.cut_off()
+        if listed is not None:
+            corners = np.frombuffer(b"".join(lists), columns[listed][0]).astype(np.int64)
     if (bad := checks.first_true(~np.isfinite(points).all(axis=1))) is not None:
         raise FileError(f"coordinates must be finite, got {points[bad].tolist()} at vertex {bad}")
-    return points, face_array(len(points), np.concatenate(corners).astype(np.int64), sizes)
-
-
-def _tables(content: bytes, at: int, order: str, element: _Element) -> list[np.ndarray]:
-    """Return the rows of an element: one array if lists have equal lengths, or one for each row.
-
-    The fields f0, f1, ... hold the properties, and n0, n1, ... the lengths of lists.
-    """
-    columns = [
-        (np.dtype(order + kind), None if length is None else np.dtype(order + length))
-        for _, kind, length in element.properties
-    ]
-    least = sum((kind if length is None else length).itemsize for kind, length in columns)
-    if at + element.rows * least > len(content):
-        raise ValueError
-    tables: list[np.ndarray] = []
-    row_types: dict[tuple, np.dtype] = {}  # by the shapes of the fields
-    while len(tables) < element.rows:
-        shapes: tuple[tuple[int, ...], ...] = ()
-        end = at
-        for kind, length in columns:
-            if length is None:
-                shapes += ((),)
-                end += kind.itemsize
-            else:
-                k = max(int(np.frombuffer(content, length, 1, end)[0]), 0)
-                shapes += ((k,),)
-                end += length.itemsize + k * kind.itemsize
-        if shapes not in row_types:
-            fields: list[tuple] = []
-            for i, ((kind, length), shape) in enumerate(zip(columns, shapes, strict=True)):
-                fields += [] if length is None else [(f"n{i}", length)]
-                fields.append((f"f{i}", kind, shape))
-            row_types[shapes] = np.dtype(fields)
-        row_type = row_types[shapes]
-        if not tables and at + element.rows * row_type.itemsize <= len(content):
-            rows = np.frombuffer(content, row_type, element.rows, at)
-            counts = [rows[name] for name in row_type.names or () if name[0] == "n"]
-            if all((count == count[0]).all() for count in counts):
-                return [rows]
-        tables.append(np.frombuffer(content, row_type, 1, at))
-        at = end
-    return tables
-
-
-def _cut_off(element: _Element) -> FileError:
-    message = f"the file ends inside its {element.rows} elements {shown(element.name)}"
-    return FileError(f"{message}: fetch or write it again")
+    return points, face_array(len(points), corners, np.array(sizes, np.int64))

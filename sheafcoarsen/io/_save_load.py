@@ -14,7 +14,7 @@ import zipfile
 
 import numpy as np
 
-from sheafcoarsen._support import PathLike, checks, files, ragged
+from sheafcoarsen._support import PathLike, checks, files
 from sheafcoarsen.io.schema import KINDS, Arrays, Saved, from_arrays, text_of, to_arrays
 from sheafcoarsen.io.text import FileError, reading
 
@@ -149,9 +149,7 @@ def _member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> np.ndarray:
     size = math.prod(shape)
     if min(shape, default=0) < 0 or stream.tell() + size * dtype.itemsize != len(content):
         raise FileError(f"array {info.filename!r} is not as long as its shape {shape} requires")
-    array = ragged.read_only(np.zeros(0, dtype))
-    if size:
-        array = np.frombuffer(content, dtype, size, stream.tell())
+    array = np.frombuffer(content, dtype, size, stream.tell())
     if dtype.kind == "b" and array.view(np.uint8).max(initial=0) > 1:
         raise FileError(f"array {info.filename!r} holds values that are neither true nor false")
     return array.reshape(shape, order="F" if by_columns else "C")

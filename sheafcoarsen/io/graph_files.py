@@ -37,21 +37,23 @@ def read_edge_list(path: str, signed: bool = False, n_vertices: int | None = Non
     if not signed and (e := checks.first_true(weights < 0)) is not None:
         message = f"the weight of an edge must not be negative, got {weights[e]:.17g}; {SIGNS}"
         raise FileError(message, lines[e])
-    spellings = dict.fromkeys(ends)
-    number_of = {name: v for name in spellings if (v := _integer(name)) is not None}
-    # codes such as 01001 are names, unless it is said that all are indices
-    padded = n_vertices is None and any(re.match(r"[-+]?0\d", name) for name in number_of)
-    vertices: list = ends
-    if not padded and len(number_of) == len(spellings):
-        vertices = [number_of[name] for name in ends]
+    number_of = {name: _integer(name) for name in dict.fromkeys(ends)}
+    vertices: list = [number_of[name] for name in ends]
+    message = ""
+    if n_vertices is not None:
+        for k, v in enumerate(vertices):
+            if v is None:
+                message = f"`n_vertices` requires names that are integers, got {shown(ends[k])}"
+            elif not 0 <= v < n_vertices:
+                span = f"`n_vertices` = {n_vertices} (0 .. {n_vertices - 1})"
+                message = f"vertex {v} is out of range for {span}"
+            if message:
+                raise FileError(message, lines[k // 2])
+    elif None in vertices or any(re.match(r"[-+]?0\d", name) for name in number_of):
+        vertices = ends  # names, such as codes with leading zeros
+    else:
         low, high, named = min(vertices), max(vertices), len(set(vertices))
-        message = ""
-        if n_vertices is not None:
-            for k, v in enumerate(vertices):
-                if not 0 <= v < n_vertices:
-                    message = f"vertex {v} is out of range for `n_vertices` = {n_vertices}"
-                    raise FileError(f"{message} (0 .. {n_vertices - 1})", lines[k // 2])
-        elif low >= 0 and high < 4 * named:
+        if low >= 0 and high < 4 * named:
             n_vertices = high + 1
             if low > 0:
                 alone = f"vertices 0 to {low - 1} have no edges"
@@ -70,10 +72,6 @@ def read_edge_list(path: str, signed: bool = False, n_vertices: int | None = Non
                 message += f"; pass n_vertices={high + 1} to use them as indices"
         if message:
             warnings.warn(f"{path}: {message}", UserWarning, stacklevel=3)
-    elif n_vertices is not None:
-        k = next(k for k, word in enumerate(ends) if word not in number_of)
-        message = f"`n_vertices` requires names that are integers, got {shown(ends[k])}"
-        raise FileError(message, lines[k // 2])
     names = None
     if n_vertices is None:  # the vertices are no indices, so they are numbered by occurrence
         index = {name: v for v, name in enumerate(dict.fromkeys(vertices))}
@@ -170,35 +168,46 @@ def _integer(word: str) -> int | None:
 # ---------------------------------------------------------------- adjacencies
 
 
-def _first_fault(
-    n: int, edges: np.ndarray, weights: np.ndarray, signed: bool, symmetric: bool = False
-) -> tuple[str, int, int] | None:
-    """Return why an adjacency matrix is invalid, the first such entry and the one it contradicts.
+def _check_adjacency(
+    n: int,
+    edges: np.ndarray,
+    weights: np.ndarray,
+    lines: np.ndarray,
+    signed: bool,
+    symmetric: bool = False,
+) -> None:
+    """Raise an error for an invalid entry of an adjacency matrix.
 
     If ``symmetric``, only one of the entries (i, j) and (j, i) is listed, otherwise both.
     """
+
+    def entry(ends: np.ndarray) -> str:
+        return str(tuple((ends + 1).tolist()))
+
+    def refuse(k: int, message: str) -> None:
+        raise FileError(f"entry {entry(edges[k])} {message}", lines[k])
+
     if not signed and (k := checks.first_true(weights < 0)) is not None:
-        return "negative", k, k
+        refuse(k, f"must not be negative as the weight of an edge, got {weights[k]:.17g}; {SIGNS}")
     rows, columns = (np.sort(edges, axis=1) if symmetric else edges).T
     keys = rows * n + columns
     order = np.argsort(keys, kind="stable")
     ascending = keys[order]
-    again = np.flatnonzero(ascending[1:] == ascending[:-1])
+    again = order[1:][ascending[1:] == ascending[:-1]]
     if again.size:
-        first = again[order[again + 1].argmin()]
-        return "repeated", int(order[first + 1]), int(order[first])
+        refuse(again.min(), "occurs a second time")
     if symmetric:
-        return None
+        return
     mirrored = columns * n + rows
     place = np.minimum(np.searchsorted(ascending, mirrored), len(keys) - 1)
     if (k := checks.first_true(ascending[place] != mirrored)) is not None:
-        return "alone", k, k
-    other = order[place]
+        refuse(k, f"has no mirror image {entry(edges[k, ::-1])}; an adjacency is symmetric")
+    other = weights[order[place]]
     # same tolerance as CellularSheaf: products such as A^T A are symmetric only up to rounding
     allowed = 8 * linalg.eps_of(float) * np.abs(weights).max(initial=0)
-    if (k := checks.first_true(np.abs(weights - weights[other]) > allowed)) is not None:
-        return "differs", k, int(other[k])
-    return None
+    if (k := checks.first_true(np.abs(weights - other) > allowed)) is not None:
+        mirror = f"its mirror image {entry(edges[k, ::-1])} is {other[k]:.17g}"
+        refuse(k, f"is {weights[k]:.17g}, but {mirror}; an adjacency is symmetric")
 
 
 # ---------------------------------------------------------------- MatrixMarket
@@ -253,18 +262,7 @@ def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None =
         edges = np.argwhere(listed.T)[:, ::-1]  # column by column
     stored = np.flatnonzero(values)
     edges, values = edges[stored], values[stored]
-    if (fault := _first_fault(n, edges, values, signed, symmetric)) is not None:
-        kind, k, other = fault
-        i, j = (edges[k] + 1).tolist()
-        mirror = f"mirror image ({j}, {i})"
-        message = {
-            "negative": f"must not be negative as the weight of an edge, got {values[k]}; {SIGNS}",
-            "repeated": "occurs a second time",
-            "alone": f"has no {mirror}; an adjacency is symmetric",
-            "differs": f"is {values[k]:.17g}, but its {mirror} is {values[other]:.17g}; an "
-            f"adjacency is symmetric",
-        }[kind]
-        raise FileError(f"entry ({i}, {j}) {message}", at[stored[k]])
+    _check_adjacency(n, edges, values, np.array(at, np.int64)[stored], signed, symmetric)
     if symmetric:
         edges = np.sort(edges, axis=1)
     upper = np.flatnonzero(edges[:, 0] <= edges[:, 1])
@@ -346,20 +344,7 @@ def read_metis(path: str, signed: bool = False) -> EdgeList:
     if (k := checks.first_true(rows == columns)) is not None:
         message = f"vertex {columns[k] + 1} is its own neighbour; a METIS graph has no loops"
         raise FileError(message, lines[rows[k]])
-    if (fault := _first_fault(n, edges, values, signed)) is not None:
-        kind, k, other = fault
-        u, v = edges[k].tolist()
-        here, there, value = lines[u], lines[v], f"{values[k]:.17g}"
-        u, v = u + 1, v + 1
-        message = {
-            "negative": f"the weight of an edge must not be negative, got {value}; {SIGNS}",
-            "repeated": f"vertex {u} has neighbour {v} twice",
-            "alone": f"vertex {u} has neighbour {v}, but vertex {v} (line {there}) does not have "
-            f"{u}",
-            "differs": f"edge {u} {v} has weight {value} here and {values[other]:.17g} at its "
-            f"other end (line {there})",
-        }[kind]
-        raise FileError(message, here)
+    _check_adjacency(n, edges, values, lines[rows], signed)
     once = np.flatnonzero(rows < columns)
     if len(once) != m:
         raise FileError(f"the header promises {m} edges, the lines hold {len(once)}", start)

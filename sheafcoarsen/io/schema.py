@@ -221,11 +221,9 @@ def read_level(arrays: Arrays, fine: CellularSheaf, coarse: CellularSheaf) -> Co
     if "restored_loops" in arrays:
         restored = checks.integer_array("restored_loops", arrays["restored_loops"])
     compress = "compress" in arrays and checks.flag("compress", arrays["compress"][()])
-    rows = (
-        None
-        if compress
-        else ragged.read_only(checks.integer_array("crossing_rows", arrays["crossing_rows"]))
-    )
+    rows = None
+    if not compress:
+        rows = ragged.read_only(checks.integer_array("crossing_rows", arrays["crossing_rows"]))
     modes = _modes(arrays, fine, partition, coarse, R) if "modes.ranks" in arrays else None
     loops = checks.flag("loops", arrays["loops"][()])
     C = Coarsening(fine, partition, modes, R, coarse, rows, loops, ragged.read_only(restored))

@@ -1,11 +1,10 @@
 """Text files, plain or gzipped, as lines and numbers; errors that begin with path and line."""
 
-import codecs
 import contextlib
 import gzip
-import io
 import os
 import re
+import traceback
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import BinaryIO, TypeAlias, TypeVar, cast
@@ -42,6 +41,7 @@ def reading(where: str, refusal: type[ValueError] = ValueError) -> Iterator[None
         line = error.line if isinstance(error, FileError) else None
         place = where if line is None else f"{where}:{line}"
         what = f"has no array {error}" if isinstance(error, KeyError) else str(error)
+        traceback.clear_frames(error.__traceback__)  # closes a file with unread lines
         raise refusal(tables.printable(f"{place}: {' '.join(what.split())}")) from None
 
 
@@ -83,31 +83,26 @@ def opened(path: str) -> Iterator[BinaryIO]:
 
 def read_lines(path: str) -> Iterator[str]:
     """Yield the lines of a UTF-8 text file without line terminators, reading it in blocks."""
-    # bytes that are not UTF-8 become surrogates, which UTF-8 itself cannot contain
-    utf8 = codecs.getincrementaldecoder("utf-8-sig")("surrogateescape")
-    decoder = io.IncrementalNewlineDecoder(utf8, translate=True)
-    number, parts, ended = 1, [], False  # of the line that the next block continues
+    number = 1
     with opened(path) as file:
-        while not ended:
-            block = file.read(BLOCK)
-            ended = not block
-            text = decoder.decode(block, ended)
-            if not text.isascii() and (bad := re.search("[\udc80-\udcff]", text)):
-                gzipped = number == 1 and text.startswith("\x1f\udc8b")
+        # blocks end with a line, so that they can be decoded and split one by one
+        for block in iter(lambda: file.read(BLOCK) + file.readline(LONGEST), b""):
+            try:
+                text = block.decode("utf-8-sig" if number == 1 else "utf-8")
+            except UnicodeDecodeError as error:
+                before, bad = error.object[: error.start], error.object[error.start]
+                gzipped = number == 1 and block.startswith(b"\x1f\x8b")
                 hint = "; it is gzipped, so its name must end in .gz" if gzipped else ""
-                message = f"not a text file: byte 0x{ord(bad[0]) - 0xDC00:02x} is not UTF-8{hint}"
-                raise FileError(message, number + text.count("\n", 0, bad.start()))
-            first, *others = text.split("\n")
-            parts.append(first)
-            if others:
-                yield "".join(parts)
-                yield from others[:-1]
-                number, parts = number + len(others), others[-1:]
-            elif sum(map(len, parts)) > LONGEST:
+                message = f"not a text file: byte 0x{bad:02x} is not UTF-8{hint}"
+                raise FileError(message, number + len(re.findall(b"\r\n?|\n", before))) from None
+            if len(block) >= BLOCK + LONGEST and not text.endswith("\n"):
                 message = f"more than {LONGEST:,} bytes without an end of line: not a text file"
-                raise FileError(message, number)
-        if last := "".join(parts):
-            yield last
+                raise FileError(message, number + text.count("\n"))
+            lines = re.split("\r\n?|\n", text) if "\r" in text else text.split("\n")
+            if not lines[-1]:
+                del lines[-1]
+            yield from lines
+            number += len(lines)
 
 
 # ---------------------------------------------------------------- numbers

@@ -1,6 +1,7 @@
 """Plots with matplotlib, which is imported when the first plot is drawn.
 
 Every function draws into ``ax`` and returns it; without ``ax`` it creates a pyplot figure.
+Without matplotlib it raises an ImportError; ``pip install "sheafcoarsen[plot]"`` installs it.
 Legends are below the axes if the figure has a layout, as in ``plt.subplots(layout="constrained")``.
 
 >>> import networkx as nx

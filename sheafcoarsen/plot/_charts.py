@@ -41,8 +41,6 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     ------
     ValueError
         For a user-supplied basis, or axes that are not plane.
-    ImportError
-        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
     See Also
     --------
@@ -73,19 +71,16 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
     last = np.where(cut, after, 0.0)  # the last retained eigenvalue; no gap where none is retained
     some = modes.ranks > 0
     last[some] = kept[modes.rank_offsets[1:][some] - 1]
-    place, many = np.arange(K), K > 60
-    if many:
-        place[np.lexsort((last, after))] = np.arange(K)
+    order = np.lexsort((last, after)) if K > 60 else np.arange(K)
+    place = np.argsort(order)
     at, size = place[cluster], float(np.clip(2000 / max(K, 1), 0.3, 30))
     discarded = np.stack([place, after], axis=1)
     draw.marks(ax, "kept", np.stack([at, kept], axis=1), s=size, color=DARK, linewidths=0)
-    if many:  # draw discarded eigenvalues as a line, and gaps as the area below it
-        order = np.argsort(place)
-        order = order[cut[order]]
-        number, high = np.arange(len(order)), after[order]
+    if K > 60:  # draw discarded eigenvalues as a line, and gaps as the area below it
+        low, high = last[order][cut[order]], after[order][cut[order]]
         style: dict = {"color": LIGHT, "linewidth": 0, "zorder": 1, "rasterized": K > MARKERS}
-        ax.fill_between(number, last[order], high, step="mid", label="gap", **style)
-        ax.plot(number, high, color=MIDDLE, lw=2, label="first discarded", zorder=4)
+        ax.fill_between(np.arange(len(low)), low, high, step="mid", label="gap", **style)
+        ax.plot(high, color=MIDDLE, lw=2, label="first discarded", zorder=4)
         ax.set_xlabel(f"{K:,} clusters, sorted by first discarded eigenvalue")
     else:
         width = np.sqrt(size) + 5  # wider than the markers, which cover short gaps
@@ -94,7 +89,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
         style["zorder"] = 2  # below retained eigenvalues close to it
         draw.marks(ax, "first discarded", discarded[cut], s=size, **style)
         ax.set_xlabel("cluster")
-        draw.tick_whole_numbers(ax)
+        ax.locator_params("x", integer=True, min_n_ticks=1)
         ax.set_xlim(-0.6, max(K, 1) - 0.4)
     if K <= NUMBERED:
         near = np.sqrt(linalg.eps_of(C.fine.dtype)) * modes.operator_norms[cluster]
@@ -144,8 +139,6 @@ def quality(
     ------
     ValueError
         Axes that are not plane.
-    ImportError
-        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
     See Also
     --------
@@ -173,10 +166,9 @@ def quality(
     i = Q.kernel_fine + 1 + np.arange(len(Q.fine))
     j = (max(Q.kernel_fine, Q.kernel_coarse) + 1 + np.arange(len(Q.coarse)))[there]
     coarse = Q.coarse[there]
-    style: dict = {"linestyle": "none", "color": DARK, "marker": "o", "markersize": 6}
-    ax.plot(i, Q.fine, label=r"fine, of $L$", zorder=4, **style)
-    style |= {"color": MIDDLE, "marker": "s", "markersize": 9, "markerfacecolor": "none"}
-    ax.plot(j, coarse, label=r"coarse, of $R^* L R$", zorder=3, markeredgewidth=1.6, **style)
+    ax.plot(i, Q.fine, "o", label=r"fine, of $L$", color=DARK, markersize=6, zorder=4)
+    style: dict = {"markersize": 9, "markerfacecolor": "none", "markeredgewidth": 1.6, "zorder": 3}
+    ax.plot(j, coarse, "s", label=r"coarse, of $R^* L R$", color=MIDDLE, **style)
     shown = np.concatenate([Q.fine, coarse])
     if len(shown):
         ax.set_yscale("log")
@@ -194,8 +186,8 @@ def quality(
         ax.set_ylim(bottom / space, top * space)
     missing = int((~there).sum())
     if missing:
-        ax.plot([], [], linestyle="none", label=f"{missing} have no coarse value")
-    draw.tick_whole_numbers(ax)
+        ax.plot([], [], " ", label=f"{missing} have no coarse value")
+    ax.locator_params("x", integer=True, min_n_ticks=1)
     zeros = f"{Q.kernel_fine} of $L$, {Q.kernel_coarse} of $R^* L R$"
     ax.set_xlabel(f"i-th eigenvalue, counted with the zeros ({zeros})")
     ax.set_ylabel("eigenvalue")
@@ -223,8 +215,6 @@ def hierarchy(H: Hierarchy, *, ax: Axes | None = None) -> Axes:
     ------
     ValueError
         Axes that are not plane.
-    ImportError
-        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
     See Also
     --------
@@ -245,19 +235,19 @@ def hierarchy(H: Hierarchy, *, ax: Axes | None = None) -> Axes:
     checks.kind("H", H, Hierarchy)
     ax = draw.axes_or_new(ax, 6.5, 4)
     kinds = (
-        ("nonzeros of $L$", count_nonzeros, "D", ":", LIGHT),
-        ("edges, with loops", attrgetter("n_edges"), "v", "--", "#6B9F2F"),
-        ("$\\dim C^1$", attrgetter("dim_c1"), "^", "-.", "0.45"),
-        ("$\\dim C^0$", attrgetter("dim_c0"), "s", "-", MIDDLE),
-        ("vertices", attrgetter("n_vertices"), "o", "-", DARK),
+        ("nonzeros of $L$", count_nonzeros, "D:", LIGHT),
+        ("edges, with loops", attrgetter("n_edges"), "v--", "#6B9F2F"),
+        ("$\\dim C^1$", attrgetter("dim_c1"), "^-.", "0.45"),
+        ("$\\dim C^0$", attrgetter("dim_c0"), "s-", MIDDLE),
+        ("vertices", attrgetter("n_vertices"), "o-", DARK),
     )
     levels = np.arange(len(H.sheaves))
     counts = np.array([[count(F) for F in H.sheaves] for _, count, *_ in kinds], dtype=float)
-    for (label, _, marker, dash, color), line in zip(kinds, counts, strict=True):
-        style: dict = {"marker": marker, "markersize": 7, "linestyle": dash, "color": color}
-        ax.plot(levels, line, markeredgecolor="0.2", label=label, **style)
+    for (label, _, form, color), line in zip(kinds, counts, strict=True):
+        style: dict = {"color": color, "markersize": 7, "markeredgecolor": "0.2", "label": label}
+        ax.plot(levels, line, form, **style)
+    below: dict = {"xytext": (0, -13), "textcoords": "offset points", "ha": "center"}
     for level, F in enumerate(H.sheaves):
-        below: dict = {"xytext": (0, -13), "textcoords": "offset points", "ha": "center"}
         ax.annotate(f"{F.n_vertices:,}", (level, F.n_vertices), fontsize=8, **below)
     draw.scale(ax, counts.ravel())
     if ax.get_yscale() == "log":
@@ -291,8 +281,6 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     ------
     ValueError
         Axes that are not plane.
-    ImportError
-        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
     See Also
     --------

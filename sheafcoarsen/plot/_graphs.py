@@ -25,10 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
 
-NARROW = 5e4
-"""Area of a panel, in square points, up to which labels are smaller and have more lines."""
-
-
 def partition(
     C: Coarsening,
     pos: ArrayLike | Mapping | None = None,
@@ -70,10 +66,8 @@ def partition(
         By default, without faces, all of up to 20 vertices with names that are not integers. A name
         is moved to where it covers little of texts and vertices. Lines join distant ones to their
         vertices.
-    view : pair of float
-        Elevation and azimuth of the viewer of positions in space in degrees, as in ``view_init``.
-    up : {"z", "y", "x", "-z", "-y", "-x"}
-        The coordinate axis that points up, or down with a minus sign.
+    view, up : pair of float, str
+        The view of positions in space, as in :func:`surface`.
     ax : matplotlib Axes, optional
         Its area is divided into two inset axes, ``child_axes``: the fine graph and the coarse
         graph.
@@ -87,8 +81,6 @@ def partition(
     ValueError, TypeError
         Positions that are not finite, or do not have two or three coordinates for each vertex;
         faces that are not a surface; axes that are not plane.
-    ImportError
-        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
     See Also
     --------
@@ -166,10 +158,8 @@ def elimination(
         Vertices whose names, or indices without names, are written next to them. By default, if a
         panel has at most 20 vertices, all whose names are not integers. A name is moved to where it
         covers little of texts and vertices. Lines join distant ones to their vertices.
-    view : pair of float
-        Elevation and azimuth of the viewer of positions in space in degrees, as in ``view_init``.
-    up : {"z", "y", "x", "-z", "-y", "-x"}
-        The coordinate axis that points up, or down with a minus sign.
+    view, up : pair of float, str
+        The view of positions in space, as in :func:`surface`.
     ax : matplotlib Axes, optional
         Its area is divided into two inset axes, ``child_axes``: the fine graph and the remaining
         graph.
@@ -183,8 +173,6 @@ def elimination(
     ValueError, TypeError
         Any other object; positions that are not finite, or do not have two or three coordinates
         for each vertex; axes that are not plane.
-    ImportError
-        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
     See Also
     --------
@@ -204,7 +192,7 @@ def elimination(
     checks.kind("K", K, Elimination)
     F, G = K.fine, K.sheaf
     chosen = None if names is None else labels.vertex_indices("names", names, F)
-    places, _ = positions.flat_places(F, pos, positions.view_from(view, up))
+    places, *_ = positions.flat_places(F, pos, None, view, up)
     remaining_places = places[K.kept]
     ax, left, right, panel_area = _two_panels(ax, places, 1.0)
     # few retained vertices of a large graph must stay visible, so the sizes differ
@@ -228,8 +216,6 @@ def elimination(
         kept = draw.marks(ax, "kept", remaining_places, **disc)
         label = f"kept, more than {tables.counted(K.max_neighbors, 'neighbour')}"
         rings = draw.marks(ax, label, junctions, **hollow)
-        if len(junctions):  # another vertex may be at the same place as a junction: show both
-            draw.marks(ax, "_others", remaining_places[~many], **disc)
         return [kept, rings]
 
     handles += mark_kept(left)
@@ -299,11 +285,13 @@ def _draw_edges(
 
 def _finish(ax: Axes, title: str, handles: list, notes: list[str]) -> None:
     """Add a title, and notes and a legend below the plot."""
+    from matplotlib.lines import Line2D
+
     draw.title(ax, title)
     if notes:
         ax.set_xlabel("; ".join(notes), fontsize=9)
-    handles = [handle for handle in handles if len(handle.get_offsets())]
-    style: dict = {"fontsize": 9, "ncols": 4, "columnspacing": 1.2}
+    handles = [mark for mark in handles if isinstance(mark, Line2D) or len(mark.get_offsets())]
+    style: dict = {"fontsize": 9, "ncols": 4, "columnspacing": 1.0, "handletextpad": 0.5}
     for mark in draw.legend_below(ax, handles, 18 if notes else 2, **style):
         # enlarge marks of large graphs
         if hasattr(mark, "set_sizes") and mark.get_label() != "loops":
@@ -321,7 +309,7 @@ def _draw_fine(
     counts = (
         f"{tables.counted(n, 'vertex', 'vertices')} in {tables.counted(len(colors), 'cluster')}"
     )
-    draw.title(ax, f"fine graph: {counts}", 11)
+    draw.title(ax, f"fine graph: {counts}")
     proper = F.edges[:, 0] != F.edges[:, 1]
     area = 0.0
     if places.scene is not None:
@@ -340,10 +328,7 @@ def _draw_fine(
     loops = F.n_edges - int(proper.sum())
     if loops:
         what += f"; {tables.counted(loops, 'loop')} not drawn"
-    text = f"places {places.how}\n{what}"
-    if panel_area <= NARROW:
-        text = text.replace(" from", "\nfrom").replace(", ", ",\n")
-    ax.set_xlabel(text, fontsize=10 if panel_area > NARROW else 8)
+    draw.fit(ax, ax.set_xlabel("", fontsize=10), f"places {places.how}\n{what}")
     return float(np.sqrt(area) / 2)
 
 
@@ -430,7 +415,7 @@ def _draw_coarse(
     unit /= max(int(C.sheaf.edge_dims.max(initial=0)), 1)
     handles, notes = [], []
     if kept > draw.LINES:
-        notes.append(f"{crossing:,} crossing edges")
+        notes.append(f"{crossing:,} crossing edges not drawn")
     else:
         dims = C.sheaf.edge_dims[np.flatnonzero(places.links)]
         widths = np.maximum(unit * dims, 0.15)
@@ -454,7 +439,7 @@ def _draw_coarse(
             style |= disc | {"markeredgewidth": max(unit * d, 0.6)}
             handles.append(Line2D([], [], label=f"loop-cell, dim {d}", **style))
     elif n_loops:
-        notes.append(f"{n_loops:,} loop-cells")
+        notes.append(f"{n_loops:,} loop-cells not drawn")
     style = {"edgecolors": "0.15", "linewidths": 0.5 if K <= 2000 else 0, "s": sizes[shown]}
     style["c"] = np.where((C.ranks > 0)[:, None], colors, 1.0)[shown]
     draw.marks(ax, "vertices", places.coarse[shown], **style)
@@ -465,18 +450,14 @@ def _draw_coarse(
             "markersize": diameter * max(np.sqrt(d / largest), 0.2),
         }
         handles.append(Line2D([], [], label=f"vertex stalk dim {d}", **style))
-    counts = f"{tables.counted(K, 'vertex', 'vertices')}, {tables.counted(crossing, 'edge')}"
-    draw.title(ax, f"coarse graph: {counts}, {tables.counted(n_loops, 'loop')}", 11)
     hidden = K - int(shown.sum())
     if hidden:
-        notes.append(f"{tables.counted(hidden, 'hidden vertex', 'hidden vertices')}")
+        notes.append(f"{tables.counted(hidden, 'hidden vertex', 'hidden vertices')} not drawn")
     elif kept < crossing:
-        notes.append(f"{crossing - kept:,} of {crossing:,} edges")
-    size = 10 if panel_area > NARROW else 8
-    if notes:
-        ax.set_xlabel(f"{' and '.join(notes)} not drawn", fontsize=size)
-    style = {"handlelength": 1.4, "columnspacing": 1.0, "handletextpad": 0.5}
-    draw.legend_below(ax, handles, 18 if notes else 2, fontsize=size, **style)
+        notes.append(f"{crossing - kept:,} of {crossing:,} edges not drawn")
+    counts = f"{tables.counted(K, 'vertex', 'vertices')}, {tables.counted(crossing, 'edge')}"
+    title = f"coarse graph: {counts}, {tables.counted(n_loops, 'loop')}"
+    _finish(ax, title, handles, notes)
     return sizes
 
 

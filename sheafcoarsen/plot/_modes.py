@@ -45,10 +45,8 @@ def modes(
         By default computed from distances in the graph.
     faces : array_like of int, shape (f, k), optional
         Faces of a surface with the vertices ``pos`` in space, as in :func:`partition`.
-    view : pair of float
-        Elevation and azimuth of the viewer of positions in space in degrees, as in ``view_init``.
-    up : {"z", "y", "x", "-z", "-y", "-x"}
-        The coordinate axis that points up, or down with a minus sign.
+    view, up : pair of float, str
+        The view of positions in space, as in :func:`surface`.
     ax : matplotlib Axes, optional
         Its area is divided into inset axes, ``child_axes``: the eigenvalues, then one for each
         mode.
@@ -62,8 +60,6 @@ def modes(
     ValueError, TypeError
         Positions that are not finite, or do not have two or three coordinates for each vertex;
         faces that are not a surface; axes that are not plane.
-    ImportError
-        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
     See Also
     --------
@@ -82,12 +78,7 @@ def modes(
     ['1: 0', '2: 1.187', '3: 2.394']
     """
     checks.kind("E", E, Eigenmodes)
-    F, scene = E.sheaf, None
-    if faces is None:
-        places, order = positions.flat_places(F, pos, positions.view_from(view, up))
-    else:
-        scene = positions.scene_at(F, pos, faces, view, up)
-        places, order = scene.flat, np.arange(0)  # faces are drawn instead of vertices
+    places, order, scene = positions.flat_places(E.sheaf, pos, faces, view, up)
     count = min(len(E.values), 6)
     columns = min(count, 2 if count == 4 else 3)
     reach = draw.frame_of(places)[1]
@@ -123,13 +114,13 @@ def _draw_values(ax: Axes, E: Eigenmodes) -> None:
     """Draw eigenvalues by index, zeros hollow; the label says whether k splits a multiplet."""
     values = E.values.astype(np.float64)
     number = np.arange(1, len(values) + 1)
-    style: dict = {"linestyle": "none", "marker": "o", "markersize": 5, "clip_on": False}
+    style: dict = {"markersize": 5, "clip_on": False}
     zero = number <= E.n_zero
-    ax.plot(number[~zero], values[~zero], color=draw.DARK, zorder=3, **style)
+    ax.plot(number[~zero], values[~zero], "o", color=draw.DARK, zorder=3, **style)
     style |= {"markerfacecolor": "white", "markeredgecolor": draw.MIDDLE, "markeredgewidth": 1.4}
-    ax.plot(number[zero], values[zero], zorder=4, label="sections", **style)
+    ax.plot(number[zero], values[zero], "o", zorder=4, label="sections", **style)
     draw.scale(ax, values)
-    draw.tick_whole_numbers(ax)
+    ax.locator_params("x", integer=True, min_n_ticks=1)
     ax.set_xlabel("i" + (" (next eigenvalue equal up to rounding)" if E.tied else ""), fontsize=9)
     draw.title(ax, r"eigenvalue $\lambda_i$", fontsize=9, pad=3)
     ax.tick_params(labelsize=8)

@@ -60,8 +60,6 @@ def poses(
         An object without poses; rotations without translations; a pose graph without poses;
         positions that are not finite, or do not have two or three coordinates for each vertex; axes
         in space for positions in the plane.
-    ImportError
-        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
     See Also
     --------
@@ -128,8 +126,6 @@ def poses(
     draw.lines(ax, "left out", places, edges[rest], **red)
     if len(worst):
         label = "left out" if outliers is None else "worst edges"
-        if outliers and len(landmarks):  # outliers() ranks no sightings
-            label = "worst edges between poses"
         rings: dict = {"s": 60, "facecolors": "none", "edgecolors": red["colors"], "zorder": 4}
         if len(rest):  # both have the same lines: "_" hides these from the legend
             rings["label"], label = f"middles of {label}", f"_{label}"

@@ -60,8 +60,6 @@ def surface(
     ------
     ValueError, TypeError
         Invalid surfaces; values that are not finite real numbers, one for each vertex or face.
-    ImportError
-        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
     See Also
     --------
@@ -134,16 +132,8 @@ def field(  # noqa: PLR0913 (options by keyword)
         counts: vortices, sources and sinks have +1, saddles -1; with ``power`` k, indices are
         multiples of 1/k, such as +1/4. See :func:`sheafcoarsen.gallery.field_indices`, which
         counts these multiples.
-    view : pair of float
-        Elevation and azimuth of the viewer in degrees, as in matplotlib's ``view_init``. Azimuths 0
-        and 90 look from +x and +y, with ``up="y"`` from +z and +x, with ``up="x"`` from +y and +z.
-    up : {"z", "y", "x", "-z", "-y", "-x"}
-        The coordinate axis that points up, or down with a minus sign.
-    colorbar : bool
-        Whether to add a colour bar for ``values``.
-    ax : matplotlib Axes, optional
-        Plane axes show the surface as seen from ``view``; axes with ``projection="3d"`` can be
-        rotated, and show all faces.
+    view, up, colorbar, ax : optional
+        As in :func:`surface`.
 
     Returns
     -------
@@ -154,8 +144,6 @@ def field(  # noqa: PLR0913 (options by keyword)
     ValueError, TypeError
         Invalid surfaces; points without faces; vectors of another shape, or not finite; a power
         above 1 with vectors in space; singularities of a one-sided surface.
-    ImportError
-        Without matplotlib: ``pip install "sheafcoarsen[plot]"``.
 
     See Also
     --------

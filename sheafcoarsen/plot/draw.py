@@ -74,21 +74,28 @@ def width_in_points(ax: Axes) -> float:
 
 
 def title(ax: Axes, text: str, fontsize: float = 10, **style: Any) -> None:
-    """Set a title; if it is wider than the axes, use a smaller font and several lines."""
-    shown = ax.set_title("", fontsize=fontsize, **style)
+    """Set a title that is not wider than the axes."""
+    fit(ax, ax.set_title("", fontsize=fontsize, **style), text)
+
+
+def fit(ax: Axes, shown: Any, text: str) -> None:
+    """Set a text; if it is wider than the axes, use a smaller font and more lines."""
 
     def fits(line: str) -> bool:
         shown.set_text(line)
         return shown.get_window_extent().width <= ax.bbox.width
 
     if not fits(text):
-        shown.set_fontsize(min(fontsize, 8))
+        shown.set_fontsize(min(shown.get_fontsize(), 8))
         rows: list[str] = []
-        for word in re.findall(r"(?:\$[^$]*\$|\S)+", text):  # does not break formulas
-            if rows and fits(f"{rows[-1]} {word}"):
-                rows[-1] += f" {word}"
-            else:
-                rows.append(word)
+        for line in text.split("\n"):
+            rows.append("")
+            for word in re.findall(r"(?:\$[^$]*\$|\S)+", line):  # does not break formulas
+                longer = f"{rows[-1]} {word}".strip()
+                if rows[-1] and not fits(longer):
+                    rows.append(word)
+                else:
+                    rows[-1] = longer
         shown.set_text("\n".join(rows))
 
 
@@ -110,13 +117,6 @@ def frame_of(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return middle, np.maximum(high / 2 - low / 2, 0.2 * half) + 0.14 * half
 
 
-def tick_whole_numbers(ax: Axes) -> None:
-    """Restrict the ticks of the x axis to integers."""
-    from matplotlib.ticker import MaxNLocator
-
-    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
-
-
 def scale(ax: Axes, values: np.ndarray) -> None:
     """Choose a scale of the y axis that shows both zeros and values of several decades."""
     positive = values[values > 0]
@@ -126,14 +126,9 @@ def scale(ax: Axes, values: np.ndarray) -> None:
         ax.set_yscale("log")
         ax.set_ylim(positive.min() / 2, 2 * positive.max())
     else:
-        from matplotlib.ticker import FixedLocator, NullLocator
-
-        low, high = (int(np.floor(np.log10(value))) for value in (positive.min(), positive.max()))
-        ax.set_yscale("symlog", linthresh=10.0**low, linscale=0.5)
-        decades = np.arange(low, high + 1)
-        ax.yaxis.set_major_locator(FixedLocator([0.0, *10.0 ** decades[:: len(decades) // 7 + 1]]))
-        ax.yaxis.set_minor_locator(NullLocator())
-        ax.set_ylim(-0.3 * 10.0**low, 2 * float(positive.max()))
+        low = 10.0 ** np.floor(np.log10(positive.min()))
+        ax.set_yscale("symlog", linthresh=low, linscale=0.5)
+        ax.set_ylim(-0.3 * low, 2 * positive.max())
 
 
 # ---------------------------------------------------------------- legends
@@ -156,7 +151,7 @@ def legend(ax: Axes, *, below: bool = False) -> None:
         if hasattr(mark, "set_sizes"):
             mark.set_sizes([25.0])
         elif hasattr(mark, "get_linewidth"):
-            mark.set_linewidth(4 if mark.get_label() == "gap" else max(mark.get_linewidth(), 1.5))
+            mark.set_linewidth(max(mark.get_linewidth(), 1.5))
 
 
 def legend_below(ax: Axes, handles: list, points: float, *, ncols: int = 3, **style: Any) -> list:
@@ -429,4 +424,4 @@ def number_colors(values: np.ndarray) -> tuple[Colormap, Normalize]:
     if low < 0 < high:
         reach = max(-low, high)
         return mpl.colormaps["RdBu_r"], Normalize(-reach, reach)
-    return mpl.colormaps["viridis"], Normalize(low, high if high > low else low + 1.0)
+    return mpl.colormaps["viridis"], Normalize(low, high)

@@ -36,11 +36,8 @@ class View(NamedTuple):
 def view_from(view: Any, up: Any) -> View:
     """Check elevation and azimuth in degrees and the axis that points up; return their view."""
     checks.choice("up", up, get_args(UpAxis))
-    if not isinstance(view, tuple | list | np.ndarray) or len(view) != 2:
-        raise ValueError(f"`view` must be two angles, elevation and azimuth, got {view!r}")
-    elevation, azimuth = (checks.real_number("view", angle) for angle in view)
-    if not np.isfinite([elevation, azimuth]).all():
-        raise ValueError(f"`view` must hold finite angles in degrees, got {view!r}")
+    what = "be two angles in degrees, elevation and azimuth"
+    elevation, azimuth = checks.real_array("view", view, [(2,)], what).tolist()
     # with a minus sign, the view from below, rotated by half a turn
     sign, axis = (-1 if up.startswith("-") else 1), up[-1]
     e, a = np.radians([sign * elevation, azimuth])
@@ -49,9 +46,8 @@ def view_from(view: Any, up: Any) -> View:
     # cyclic permutation that maps the third axis to ``up``
     turn = {"z": 0, "y": 2, "x": 1}[axis]
     toward, right = np.roll(toward, turn), np.roll(right, turn)
-    options: dict = {"elev": sign * elevation, "azim": azimuth, "vertical_axis": axis}
-    if sign < 0:
-        options["roll"] = 180
+    options = {"elev": sign * elevation, "azim": azimuth, "vertical_axis": axis}
+    options["roll"] = 0 if sign > 0 else 180
     return View(sign * right, sign * np.cross(toward, right), toward, options)
 
 
@@ -107,17 +103,6 @@ def scene_of(points: Any, faces: Any, view: Any, up: Any) -> Scene:
     return Scene(points, scaled, faces, seen, seen.project(scaled), order, light)
 
 
-def scene_at(F: Any, pos: Any, faces: Any, view: Any, up: Any) -> Scene:
-    """Return the scene of a surface whose vertices are those of a sheaf."""
-    points = None if pos is None else vertex_places(F, pos)
-    if points is None or points.shape[1] != 3:
-        got = "pass `pos` of shape (n, 3)"
-        if points is not None:
-            got = f"`pos` must have shape (n, 3), got {points.shape}"
-        raise ValueError(f"`faces` require positions in space: {got}")
-    return scene_of(points, faces, view, up)
-
-
 def spread_out(points: np.ndarray, count: int) -> np.ndarray:
     """Return indices of up to ``count`` points by farthest-point sampling.
 
@@ -169,15 +154,28 @@ def vertex_places(F: Any, pos: Any) -> np.ndarray:
     return checks.real_array("pos", pos, [(n, 2), (n, 3)], what, remedy).astype(np.float64)
 
 
-def flat_places(F: Any, pos: Any, view: View) -> tuple[np.ndarray, np.ndarray]:
-    """Return positions in the picture, (n, 2), and the vertices, farthest from the viewer first.
+def flat_places(
+    F: Any, pos: Any, faces: Any, view: Any, up: Any
+) -> tuple[np.ndarray, np.ndarray, Scene | None]:
+    """Return positions in the picture, (n, 2), the vertices to draw, farthest first, and a surface.
 
-    Without ``pos`` the positions are computed from distances in the graph.
+    Without ``pos`` positions are computed from distances in the graph. The surface, with vertices
+    ``pos`` in space, is drawn instead of vertices; it is None without ``faces``.
     """
-    places = graph_layout(F.edges, F.n_vertices) if pos is None else vertex_places(F, pos)
+    seen = view_from(view, up)
+    places = None if pos is None else vertex_places(F, pos)
+    if faces is not None:
+        if places is None or places.shape[1] != 3:
+            got = None if places is None else places.shape
+            wanted = "`pos` must have shape (n, 3)"
+            raise ValueError(f"`faces` require positions in space: {wanted}, got {got}")
+        scene = scene_of(places, faces, view, up)
+        return scene.flat, np.arange(0), scene
+    if places is None:
+        places = graph_layout(F.edges, F.n_vertices)
     if places.shape[1] == 2:
-        return places, np.arange(len(places))
-    return view.project(places), np.argsort(places @ view.toward, kind="stable")
+        return places, np.arange(len(places)), None
+    return seen.project(places), np.argsort(places @ seen.toward, kind="stable"), None
 
 
 def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
@@ -195,7 +193,6 @@ def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
     ends = edges.T.astype(np.int32)  # scipy 1.14 requires int32 for shortest paths
     graph = csr_array((np.ones(len(edges)), tuple(ends)), shape=(n, n))
     graph = csr_array(graph + graph.T)
-    graph.data[:] = 1.0
     count, piece = connected_components(graph, directed=False)
     sizes = np.bincount(piece, minlength=count)
     # begin with the vertices of every component on a circle
@@ -231,12 +228,12 @@ def _shelves(boxes: np.ndarray) -> np.ndarray:
     wide, high = boxes[order].T
     ends = np.cumsum(wide)
     width = max(float(wide.max(initial=0)), 1.3 * np.sqrt((wide * high).sum()))
-    row = ((ends - wide) // (width or 1.0)).astype(np.int64)
+    row = ((ends - wide) // width).astype(np.int64)
     first = np.searchsorted(row, row)  # first box of each row, as `row` ascends
     x = ends - wide / 2 - (ends - wide)[first]
     heights = np.zeros(row.max(initial=-1) + 1)
     np.maximum.at(heights, row, high)
-    y = -(np.cumsum(heights) - heights / 2)[row] if len(row) else np.zeros(0)
+    y = -(np.cumsum(heights) - heights / 2)[row]
     centres = np.empty((len(boxes), 2))
     centres[order] = np.stack([x, y], axis=1)
     return centres
@@ -326,22 +323,19 @@ def places_of(C: Coarsening, pos: Any, faces: Any, view: Any, up: Any) -> Places
     hubs), positions are computed in the quotient instead.
     """
     F, labels, K = C.fine, C.partition.labels, C.partition.n_clusters
-    if faces is None:
-        scene, seen_from, how = None, view_from(view, up), "as given"
-        if pos is None:
-            how, n = "computed from distances in the graph", F.n_vertices
-            edges = F.edges[F.edges[:, 0] != F.edges[:, 1]]
-            many = len(edges) > min(LINES, max(n * n / 8, 1000))  # or most distances are 1 or 2
-            if many or (
-                n > MARKERS and np.bincount(edges.ravel()).max(initial=0) > 20 * len(edges) / n
-            ):
-                return _quotient_places(C)
-        flat, order = flat_places(F, pos, seen_from)
-        points, front = flat, np.arange(len(flat))
-    else:
-        scene, how = scene_at(F, pos, faces, view, up), "as given, in space"
-        points, flat, order = scene.points, scene.flat, np.arange(0)
-        front = np.unique(scene.faces)
+    view_from(view, up)  # checks both
+    how = "as given" if faces is None else "as given, in space"
+    if pos is None and faces is None:
+        how, n = "computed from distances in the graph", F.n_vertices
+        edges = F.edges[F.edges[:, 0] != F.edges[:, 1]]
+        many = len(edges) > min(LINES, max(n * n / 8, 1000))  # or most distances are 1 or 2
+        hubs = n > MARKERS and np.bincount(edges.ravel()).max(initial=0) > 20 * len(edges) / n
+        if many or hubs:
+            return _quotient_places(C)
+    flat, order, scene = flat_places(F, pos, faces, view, up)
+    points, front = flat, np.arange(len(flat))
+    if scene is not None:
+        points, front = scene.points, np.unique(scene.faces)
         front = front[scene.visible(front)]
     points, own = points[front], labels[front]
     sizes = np.maximum(np.bincount(own, minlength=K), 1)
@@ -412,15 +406,12 @@ def _apart(centres: np.ndarray, radii: np.ndarray, pairs: np.ndarray) -> np.ndar
         near = tree.query_pairs(reach, output_type="ndarray")
         apart = centres[near[:, 0]] - centres[near[:, 1]]
         distance = np.linalg.norm(apart, axis=1)
-        push = 1.15 * radii[near].sum(axis=1) - distance
-        over = push > 0
-        if not over.any():
+        push = (1.15 * radii[near].sum(axis=1) - distance).clip(0)
+        if not push.any():
             break
-        near, push = near[over], push[over]
-        steps = (apart[over] / np.maximum(distance[over], 1e-9)[:, None]) * (push / 2)[:, None]
-        centres = centres.copy()
-        np.add.at(centres, near[:, 0], steps / 2)
-        np.add.at(centres, near[:, 1], -steps / 2)
+        steps = apart * (push / np.maximum(distance, 1e-9) / 4)[:, None]
+        np.add.at(centres, near[:, 0], steps)
+        np.add.at(centres, near[:, 1], -steps)
     return centres
 
 

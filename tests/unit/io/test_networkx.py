@@ -103,7 +103,7 @@ NUMBERED = sc.to_networkx(sc.from_networkx(own_graph()))
         (changed(tail_map=[[5], [1]]), "`tail_map` has 2 rows and `head_map` has 1"),
         (changed(tail_map=[[1e200]]), "rescale the maps"),
         (changed(index=4), "edge 'b' -> 'a' has the attribute 'index' = None"),
-        (changed(NUMBERED, index=0), "have the same attribute 'index', 0"),
+        (changed(NUMBERED, index=0), "edge 'a' -> 'b' has the attribute 'index' = 0"),
         (changed(index=True), "'index' = "),
         (with_node(), "node 'c' has neither an edge nor an attribute 'dim'"),
         (with_node(dim=-1), "node 'c': `dim` must be a non-negative integer, got -1"),

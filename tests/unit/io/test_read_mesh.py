@@ -195,7 +195,7 @@ BAD_OFF = [
     ("OFF\n4 1 0\n" + ROWS, None, "the file ends after 3 of 4 vertices"),
     ("OFF\n3 2 0\n" + ROWS + "3 0 1 2\n", None, "ends after 1 of 2 faces"),
     ("OFF\n3 1 0\n" + ROWS + "3 0 1 2\n3 0 2 1\n", 7, "but more lines follow"),
-    ("OFF\n3 1 0\n0 0\n", 3, "a vertex needs 3 coordinates, got 2"),
+    ("OFF\n1 0 0\n0 0\n", 3, "a vertex needs 3 coordinates, got 2"),
     ("OFF\n3 0 0\n0 0 0\n1 nan 0\n0 1 0\n", 4, "a coordinate must be finite, got 'nan'"),
     ("OFF\n3 0 0\n0 0 0\n1 0 0\n0 1_0 0\n", 5, "must be a number, got '1_0'"),
     ("OFF\n3 1 0\n" + ROWS + "3 0 1\n", 6, "needs as many vertices, got 2"),

@@ -1,6 +1,7 @@
 """Lines and numbers of text files; every error message begins with path and line."""
 
 import gzip
+import io
 import tracemalloc
 
 import pytest
@@ -43,3 +44,21 @@ def test_overlong_lines_raise(tmp_path, monkeypatch):
     path.write_bytes(b"0 1\n" + b"0" * 120)
     with pytest.raises(ValueError, match=r"g\.txt:2: more than 100 bytes without an end of line"):
         sc.read_graph(path)
+
+
+@pytest.mark.parametrize("name", ["g.txt", "g.mtx", "g.graph", "g.g2o", "g.off"])
+def test_refused_files_are_closed(tmp_path, monkeypatch, name):
+    """Also while a user keeps the error."""
+    files = []
+
+    def recorded(*arguments):
+        files.append(io.FileIO(*arguments))
+        return files[-1]
+
+    monkeypatch.setattr("sheafcoarsen.io.text.open", recorded, raising=False)
+    (tmp_path / name).write_text("a, ,\n" * 3)
+    read = {".g2o": sc.read_g2o, ".off": sc.read_mesh}.get(name[1:], sc.read_graph)
+    with pytest.raises(ValueError, match=name) as caught:
+        read(tmp_path / name)
+    assert caught.value.__context__ is not None
+    assert [file.closed for file in files] == [True]

@@ -15,7 +15,7 @@ from sheafcoarsen.plot.positions import places_of
 from tests.support.helpers import assert_residual, ties_allowed
 from tests.support.meshes import icosphere
 from tests.support.strategies import sheaves_with_partitions
-from tests.unit.plot.test_axes import collections, draw, overlapping_texts
+from tests.unit.plot.test_axes import collections, draw, note_of, overlapping_texts
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -130,7 +130,7 @@ def test_given_positions_are_used_and_coarse_ones_are_nearest_to_their_means(C, 
         own = pos[C.partition.cluster(a)]
         nearest = np.linalg.norm(own - own.mean(axis=0), axis=1).argmin()
         np.testing.assert_array_equal(coarse["vertices"].get_offsets()[a], own[nearest])
-    assert "as given" in ax.child_axes[0].get_xlabel()
+    assert "as given" in note_of(ax.child_axes[0])
 
 
 @pytest.mark.parametrize(
@@ -213,7 +213,7 @@ def test_faces_of_a_surface_have_the_colours_of_their_clusters(K, ax):
         ratios = fills[around] @ color / (color @ color)
         assert np.abs(fills[around] - ratios[:, None] * color).max() < 1e-9
     assert len(discs.get_offsets()) < K
-    assert "hidden" in ax.child_axes[1].get_xlabel()
+    assert "hidden" in note_of(ax.child_axes[1])
     assert len(right["crossing edges"].get_segments()) < C.n_crossing_edges
     draw(ax)
     named = plot.partition(C, points, faces, names=[50], ax=Figure().subplots())
@@ -252,10 +252,10 @@ def test_a_graph_with_hubs_is_drawn_through_its_quotient(ax):
     assert (np.diff(widths[order]) >= 0).all()
     assert np.ptp(widths) > 0.5
     note = f"lines: {counts[pair].sum():,} of {counts.sum():,} edges between clusters"
-    assert note in ax.child_axes[0].get_xlabel()
+    assert note in note_of(ax.child_axes[0])
     assert len(right["crossing edges"].get_segments()) == len(lines)
     assert f"{len(counts) - len(lines)} of {len(counts)} edges not drawn" in (
-        ax.child_axes[1].get_xlabel()
+        note_of(ax.child_axes[1])
     )
     draw(ax)
     places = np.asarray(left["vertices"].get_offsets())
@@ -283,7 +283,7 @@ def test_links_are_red_if_their_weights_have_a_negative_sum(ax):
     red = (left["links"].get_colors() == mpl.colors.to_rgba("#E41A1C")).all(axis=1)
     np.testing.assert_array_equal(red, sums[tuple(np.sort(ends, axis=1).T)] < 0)
     assert 0 < red.sum() < len(red)
-    assert "red: negative sum of weights" in ax.child_axes[0].get_xlabel()
+    assert "red: negative sum of weights" in note_of(ax.child_axes[0])
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
@@ -417,7 +417,7 @@ def test_negative_edges_are_red_in_both_panels(flip, ax):
         assert found == {frozenset(e) for e in edges if e in negative}
     drawn = [tuple(color) == red for color in coarse["crossing edges"].get_colors()]
     assert drawn == [flip]
-    assert ("red: negative" in ax.child_axes[0].get_xlabel()) == flip
+    assert ("red: negative" in note_of(ax.child_axes[0])) == flip
 
 
 def test_coarse_vertices_with_zero_stalks_are_hollow(ax):
