@@ -162,10 +162,12 @@ def file_path(value: object) -> str:
 
 def optional_module(name: str, message: str) -> Any:
     """Import a module of an optional package; if it is missing, raise an error with ``message``."""
+    package = name.partition(".")[0]
     try:
+        importlib.import_module(package)  # a module of it may be loaded although it is blocked
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        if error.name not in (name, name.partition(".")[0]):  # the package is incomplete
+        if error.name not in (name, package):  # the package is there, but incomplete
             raise
         raise ImportError(message) from None
 

@@ -426,6 +426,13 @@ def test_progress_is_shown_only_on_request(capsys):
     assert "2/2" in shown
 
 
+def test_a_large_kernel_does_not_hide_the_positive_eigenvalues():
+    F = CellularSheaf.constant(nx.disjoint_union(nx.empty_graph(860), nx.path_graph(40)))
+    Q = sc.spectral_quality(consecutive(F, 9, 4), 2)
+    assert Q.kernel_fine == 861
+    assert_residual(Q.fine - (2 - 2 * np.cos(np.pi * np.array([1, 2]) / 40)), 4.0, n=40)
+
+
 PATH, HALVES = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
 ONE = sc.coarsen(PATH, HALVES, 1)
 
