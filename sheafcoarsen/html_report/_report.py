@@ -33,6 +33,7 @@ from sheafcoarsen.html_report.results import (
     stage,
     worst_edges,
 )
+from sheafcoarsen.sheaf import component_count
 from sheafcoarsen.solve import Sparsification
 from sheafcoarsen.synchronization import PoseCertificate, PoseGraph, Synchronization
 from sheafcoarsen.verification import Verification, verify
@@ -304,7 +305,7 @@ def _about_coarsening(
         if isinstance(low, str):
             spectra = [note(low)]
         else:
-            parts.append(spectrum_errors(low[0]))
+            parts.append(spectrum_errors(low[0], component_count(C.fine)))
             alt = "Low eigenvalues of the fine and the coarse Laplacian"
             spectra = [_shown(Q) for Q in low if Q is not None]
             if low[1] is not None:

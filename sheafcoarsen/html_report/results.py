@@ -147,7 +147,7 @@ def cost_of_poses(S: Synchronization, Z: PoseCertificate) -> list[str]:
     return parts
 
 
-def spectrum_errors(Q: SpectralQuality) -> str:
+def spectrum_errors(Q: SpectralQuality, n_components: int) -> str:
     """Return a phrase on lost sections and the relative errors of the low eigenvalues."""
     lost = Q.kernel_fine - Q.kernel_coarse
     zeros = "all zero eigenvalues stay" if lost <= 0 else f"{lost:,} zero eigenvalues are lost"
@@ -166,6 +166,8 @@ def spectrum_errors(Q: SpectralQuality) -> str:
     else:
         much, half = f"{1 + top:,.3g} times the fine ones", f"{1 + middle:,.3g} times"
     much = f"the lowest {many} up to {much}" + f" ({half} in the median)" * (len(there) > 2)
+    if n_components > 1:
+        much += f", of all {n_components:,} components together"
     if len(there) < len(errors):
         much += f", {len(errors) - len(there)} more have no coarse value"
     return f"{zeros}, {much}"
