@@ -104,7 +104,7 @@ class LocalModes(ReadOnly):
             given = getattr(values, "dtype", None), getattr(values, "shape", None)
             if not isinstance(values, np.ndarray) or given != (np.dtype(dtype), (length,)):
                 raise ValueError(
-                    f"LocalModes: `{name}` must hold {length} numbers of type {np.dtype(dtype)}"
+                    f"LocalModes: `{name}` must hold {length} values of type {np.dtype(dtype)}"
                 )
             infinite = values.dtype.kind == "f" and name != "next_eigenvalues" and np.isinf(values)
             if (bad := checks.first_true(np.isnan(values) | infinite)) is not None:
