@@ -108,7 +108,7 @@ DAMAGED = {
         ("local operator 'spectral'", {"modes__local_operator": "spectral"}),
         ("`modes.singular` must be True or False, got array", {"modes__singular": [True, False]}),
         ("ranks of its modes", {"modes__ranks": [1, 2]}),
-        ("LocalModes: `scores` must hold 4 numbers", {"modes__scores": [1.0]}),
+        ("LocalModes: `scores` must hold 4 values", {"modes__scores": [1.0]}),
         ("LocalModes: `scores` must be finite", {"modes__scores": entry(np.nan, 0)}),
         ("`scores` must hold 4 values of type float64", {"modes__scores": np.float32}),
         ("LocalModes: `tied` must hold 2 values of type bool", {"modes__tied": [0, 1]}),
