@@ -40,7 +40,8 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
     Warns
     -----
     SingularProblemWarning
-        X_v X_u* of an edge is singular, as with fewer than d signals, so O_e is not unique.
+        X_v X_u* of an edge is singular, as with fewer than d signals or with signals at its
+        ends that are uncorrelated in some direction, so O_e is not unique.
 
     Examples
     --------
@@ -69,8 +70,9 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
     _warn(
         SingularProblemWarning,
         edges[~unique],
-        f"have orthogonal maps that are not unique, because X_v X_u* does not have rank {d}; this "
-        f"requires at least {d} independent signals",
+        f"have orthogonal maps that are not unique, because X_v X_u* does not have rank {d}: either "
+        f"an end has fewer than {d} independent signals, or in some direction signals at the two "
+        f"ends are uncorrelated, where any rotation has the same energy",
     )
     heads = np.tile(np.eye(d, dtype=dtype), (m, 1, 1))
     return trusted_sheaf(edges, dims, np.full(m, d), transports.reshape(-1), heads.reshape(-1))
