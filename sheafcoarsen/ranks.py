@@ -347,7 +347,7 @@ def as_rule(rank: RankLike, n_clusters: int) -> Rule:
     if isinstance(rank, list | tuple):  # clip first: conversion to int64 could overflow
         rank = [min(r, checks.MAX_DIMENSION) if type(r) is int else r for r in rank]
     if checks.is_scalar("rank", rank):
-        one = rank[()] if isinstance(rank, np.ndarray) else rank
+        one = np.asarray(rank)[()]  # also of other libraries' arrays
         if isinstance(one, bool | np.bool_) or not isinstance(one, int | np.integer):
             hint = ""
             if getattr(rank, "__module__", None) == __name__:

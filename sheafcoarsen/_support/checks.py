@@ -117,6 +117,7 @@ def vertex_count(name: str, count: int) -> None:
     """Raise an error for more vertices than kernels can index or memory can hold."""
     size = 16 * count  # 8 bytes each for the dimension and the offset of a vertex
     if count > MAX_VERTICES:
+        count = min(count, 10**400)  # Python formats no integers of more than 4300 digits
         excess = f"but there may be at most {MAX_VERTICES}"
     elif size > physical_memory():
         excess = f"at least {size / 1e9:.3g} GB, which exceeds this machine's memory"

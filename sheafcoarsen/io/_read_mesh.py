@@ -126,8 +126,8 @@ def face_array(
     return np.stack([corners[np.repeat(starts, fan)], corners[second], corners[second + 1]], axis=1)
 
 
-Row = tuple[int, list[str]]
-"""Number and words of a line."""
+Row = tuple[int, tuple[str, ...]]
+"""Number and words of a line. The garbage collector visits many lists again and again."""
 
 
 def _text_mesh(points: list[Row], faces: list[Row], before: list[int] | None = None) -> Mesh:
@@ -155,15 +155,15 @@ def _text_mesh(points: list[Row], faces: list[Row], before: list[int] | None = N
     return places, face_array(len(places), np.maximum(vertices, -1), sizes, face_lines, first)
 
 
-def _listed(number: int, words: list[str]) -> Row:
+def _listed(number: int, words: Sequence[str]) -> Row:
     """Return the corners of a face in a line that begins with their number."""
     k = int(words[0]) if words and words[0].isascii() and words[0].isdigit() else 0
     if k == 0:  # the word must be an integer
-        integers(words[:1], [number], "the number of corners of a face")
+        integers(list(words[:1]), [number], "the number of corners of a face")
     if len(words) <= k:
         message = f"a face of {k} corners needs as many vertices, got {len(words) - 1}"
         raise FileError(message, number)
-    return number, words[1 : 1 + k]
+    return number, tuple(words[1 : 1 + k])
 
 
 # ---------------------------------------------------------------- OFF and OBJ
@@ -200,7 +200,7 @@ def read_off(path: str) -> Mesh:
     if len(counts) < 2 or min(counts) < 0:
         raise FileError("numbers of vertices, faces and edges must follow the word OFF", number)
     n, f = counts[:2]
-    rows = list(lines)
+    rows = [(number, tuple(words)) for number, words in lines]
     if len(rows) < n + f:
         got = f"{len(rows)} of {n} vertices" if len(rows) < n else f"{len(rows) - n} of {f} faces"
         raise FileError(f"the file ends after {got}: fetch or write it again")
@@ -217,9 +217,9 @@ def read_obj(path: str) -> Mesh:
     before: list[int] = []
     for number, fields in _fields(path, joined=True):
         if fields[0] == "v":
-            points.append((number, fields[1:]))
+            points.append((number, tuple(fields[1:])))
         elif fields[0] == "f":
-            faces.append((number, [word.partition("/")[0] for word in fields[1:]]))
+            faces.append((number, tuple(word.partition("/")[0] for word in fields[1:])))
             before.append(len(points))
     if not points:
         raise FileError("not an OBJ file, or one without vertices: no line is v x y z")
@@ -354,7 +354,7 @@ def _from_text(text: str, n_lines: int, elements: dict[str, _Element]) -> Mesh:
                 if len(words) != len(element.properties):
                     message = f"a vertex has {len(element.properties)} numbers, got {len(words)}"
                     raise FileError(message, number)
-                points.append((number, [words[axis] for axis in axes]))
+                points.append((number, tuple(words[axis] for axis in axes)))
             elif element.name == "face":
                 faces.append(_listed(number, words[at:]))
     for number, _ in rows:
@@ -362,8 +362,21 @@ def _from_text(text: str, n_lines: int, elements: dict[str, _Element]) -> Mesh:
     return _text_mesh(points, faces)
 
 
+def _spans(content: bytes, at: int, columns: list[tuple]) -> list[tuple[int, int, int]]:
+    """Return where in a row the length of each property begins, and where its values do and end."""
+    spans = []
+    for kind, length in columns:
+        begin, count = at, 1
+        if length is not None:
+            count = max(length.unpack_from(content, at)[0], 0)
+            begin += length.size
+        spans.append((at, begin, begin + count * kind.itemsize))
+        at = spans[-1][2]
+    return spans
+
+
 def _from_binary(content: bytes, order: str, elements: dict[str, _Element]) -> Mesh:
-    """Parse the rows of a binary file: at once without lists, otherwise one by one."""
+    """Parse the rows of a binary file: at once if all are alike, otherwise one by one."""
     at, points, corners = 0, np.zeros((0, 3)), np.zeros(0, np.int64)
     sizes: list[int] = []
     for element in elements.values():
@@ -383,19 +396,29 @@ def _from_binary(content: bytes, order: str, elements: dict[str, _Element]) -> M
                 points = np.stack(axes, axis=1).astype(np.float64)
             continue
         listed = element.place(CORNERS) if element.name == "face" else None
-        lists = []
-        for _ in range(element.rows):
-            for i, (kind, length) in enumerate(columns):
-                count = 1
-                if length is not None:
-                    if at + length.size > len(content):
-                        raise element.cut_off()
-                    count = max(length.unpack_from(content, at)[0], 0)
-                    at += length.size
-                if i == listed:
-                    sizes.append(count)
-                    lists.append(content[at : at + count * kind.itemsize])
-                at += count * kind.itemsize
+        lists, k = [], 0
+        while k < element.rows:
+            try:
+                spans = _spans(content, at, columns)
+            except struct.error:
+                raise element.cut_off() from None
+            width, alike = spans[-1][2] - at, 1
+            if k == 0 and element.rows * width <= len(content) - at:
+                # if all lists are as long as those of the first row, all rows are read at once
+                table = np.frombuffer(content, np.uint8, element.rows * width, at)
+                table = table.reshape(element.rows, width)
+                same = (
+                    table[:, lo - at : mid - at] == table[0, lo - at : mid - at]
+                    for lo, mid, _ in spans
+                )
+                alike = element.rows if all(part.all() for part in same) else 1
+            if listed is not None:
+                _, lo, hi = spans[listed]
+                sizes += [(hi - lo) // columns[listed][0].itemsize] * alike
+                lists.append(
+                    content[lo:hi] if alike == 1 else table[:, lo - at : hi - at].tobytes()
+                )
+            at, k = at + alike * width, k + alike
         if at > len(content):
             raise element.cut_off()
         if listed is not None:

@@ -418,7 +418,10 @@ def _adjacency_matrix(sheaf: CellularSheaf, adjacency: Any) -> Any:
             "`adjacency` must hold real numbers of single or double precision, got "
             f"{adjacency.dtype}"
         )
-    return adjacency if is_sparse else scipy.sparse.csr_array(adjacency)
+    if is_sparse:
+        return adjacency
+    native = adjacency.dtype.newbyteorder("=")  # the only byte order that scipy takes
+    return scipy.sparse.csr_array(adjacency.astype(native, copy=False))
 
 
 def _connect(

@@ -85,6 +85,8 @@ class Partition(ReadOnly):
         >>> sc.Partition.from_clusters([[0, 2], [1]]).labels
         array([0, 1, 0])
         """
+        if isinstance(clusters, dict):  # its keys would be taken for clusters
+            raise TypeError("`clusters` must be a sequence of clusters, got dict: pass its values")
         members = [np.zeros(0, np.int64)]
         for a, c in enumerate(checks.items("clusters", clusters, "clusters")):
             name = f"clusters[{a}]"

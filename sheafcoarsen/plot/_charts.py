@@ -89,7 +89,7 @@ def spectra(C: Coarsening, *, ax: Axes | None = None) -> Axes:
         style["zorder"] = 2  # below retained eigenvalues close to it
         draw.marks(ax, "first discarded", discarded[cut], s=size, **style)
         ax.set_xlabel("cluster")
-        ax.locator_params("x", integer=True, min_n_ticks=1)
+        draw.tick_whole_numbers(ax)
         ax.set_xlim(-0.6, max(K, 1) - 0.4)
     if K <= NUMBERED:
         near = np.sqrt(linalg.eps_of(C.fine.dtype)) * modes.operator_norms[cluster]
@@ -187,7 +187,7 @@ def quality(
     missing = int((~there).sum())
     if missing:
         ax.plot([], [], " ", label=f"{missing} have no coarse value")
-    ax.locator_params("x", integer=True, min_n_ticks=1)
+    draw.tick_whole_numbers(ax)
     zeros = f"{Q.kernel_fine} of $L$, {Q.kernel_coarse} of $R^* L R$"
     ax.set_xlabel(f"i-th eigenvalue, counted with the zeros ({zeros})")
     ax.set_ylabel("eigenvalue")

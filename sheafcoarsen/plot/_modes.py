@@ -120,7 +120,7 @@ def _draw_values(ax: Axes, E: Eigenmodes) -> None:
     style |= {"markerfacecolor": "white", "markeredgecolor": draw.MIDDLE, "markeredgewidth": 1.4}
     ax.plot(number[zero], values[zero], "o", zorder=4, label="sections", **style)
     draw.scale(ax, values)
-    ax.locator_params("x", integer=True, min_n_ticks=1)
+    draw.tick_whole_numbers(ax)
     ax.set_xlabel("i" + (" (next eigenvalue equal up to rounding)" if E.tied else ""), fontsize=9)
     draw.title(ax, r"eigenvalue $\lambda_i$", fontsize=9, pad=3)
     ax.tick_params(labelsize=8)

@@ -117,6 +117,13 @@ def frame_of(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return middle, np.maximum(high / 2 - low / 2, 0.2 * half) + 0.14 * half
 
 
+def tick_whole_numbers(ax: Axes) -> None:
+    """Restrict the ticks of the x axis to integers, also where a user or another plot set them."""
+    from matplotlib.ticker import MaxNLocator
+
+    ax.xaxis.set_major_locator(MaxNLocator(integer=True, min_n_ticks=1))
+
+
 def scale(ax: Axes, values: np.ndarray) -> None:
     """Choose a scale of the y axis that shows both zeros and values of several decades."""
     positive = values[values > 0]

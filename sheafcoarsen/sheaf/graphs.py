@@ -50,12 +50,13 @@ def graph_arrays(graph: GraphLike, n_vertices: int | None = None) -> GraphArrays
     )
     if n_vertices is not None:
         most = checks.whole_number("n_vertices", n_vertices, at_least=0)
+        checks.vertex_count("n_vertices", most)
         beyond = f"`n_vertices` = {most}"
     if (e := checks.first_true((edges >= most).any(axis=1))) is not None:
         edge = tuple(edges[e].tolist())
         raise ValueError(f"`graph[{e}]` = {edge} has a vertex beyond {beyond}")
     n = int(edges.max(initial=-1)) + 1 if n_vertices is None else most
-    checks.vertex_count("graph" if n_vertices is None else "n_vertices", n)
+    checks.vertex_count("graph", n)
     return GraphArrays(n, edges, None, n_vertices is not None, lambda name: None)
 
 

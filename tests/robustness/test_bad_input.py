@@ -767,6 +767,9 @@ CellularSheaf.random(PATH, [1, 2**31, 1, 1], 4, dtype=np.float32)
 CellularSheaf.constant(PATH, 10**400) | gallery.bundle(PATH, 10**400)
         -> `dim` requires 1e+300 map entries (8e+291 GB), more than fits in memory
 gallery.cycle(10**400, 0.1) -> `n` requires 1000
+# Python formats no integers of more than 4300 digits
+CellularSheaf.constant(EDGES, n_vertices=10**5000) -> `n_vertices` requires 1000
+gallery.cycle(10**5000, 0.1) -> `n` requires 1000
 gallery.cycle(10**8, np.eye(9))
         -> `n` requires 8.1e+09 map entries (64.8 GB), more than fits in memory
 CellularSheaf.random(PATH, HUGE, 1) -> `vertex_dims` must sum to at most

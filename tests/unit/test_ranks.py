@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition
 from sheafcoarsen.ranks import Spectra, as_rule
-from tests.support.helpers import ties_allowed
+from tests.support.helpers import Tensor, ties_allowed
 from tests.support.strategies import DTYPES
 
 DIMS = st.lists(st.integers(0, 9), max_size=6)
@@ -25,7 +25,7 @@ def ranks_of(dims, rank):
 
 @given(DIMS, st.integers(0, 12))
 def test_an_integer_is_the_rule_fixed_and_is_clipped(dims, r):
-    for rank in (r, np.int64(r), np.uint8(r), np.array(r), sc.ranks.fixed(r)):
+    for rank in (r, np.int64(r), np.uint8(r), np.array(r), Tensor(r), sc.ranks.fixed(r)):
         ranks = ranks_of(dims, rank)
         assert ranks.tolist() == [min(r, N) for N in dims]
         assert ranks.dtype == np.int64

@@ -10,6 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
+from sheafcoarsen.io import _read_mesh
 from tests.support import errors
 from tests.support.strategies import examples
 from tests.unit.io.conftest import read_or_refused, stored
@@ -173,6 +174,26 @@ def test_other_elements_are_ignored_and_columns_may_be_permuted(write):
     points, again = sc.read_mesh(write(binary, "m.ply"))
     assert points.tolist() == [[2, 1, 0], [5, 4, 3], [8, 7, 6]]
     np.testing.assert_array_equal(again, faces)
+
+
+@pytest.mark.parametrize("odd", [None, 0, 3, 9])
+def test_rows_of_a_binary_file_that_are_alike_are_read_at_once(write, monkeypatch, odd):
+    """Unless the lists of one row have other lengths, in the list of vertices or in another one."""
+    starts = []
+    spans = _read_mesh._spans
+    monkeypatch.setattr(_read_mesh, "_spans", lambda *row: starts.append(row[1]) or spans(*row))
+    header = VERTICES + FACES.replace("1", "10") + "property list uchar float texcoord\n"
+    body = np.eye(3, dtype="<f4").tobytes()
+    for k in range(10):
+        more = [0.5] * (1 if k == odd else 2)
+        body += struct.pack(
+            f"<B3iB{len(more)}f", 3, k % 3, (k + 1) % 3, (k + 2) % 3, len(more), *more
+        )
+    content = ply_text(header, "", form="binary_little_endian").encode() + body
+    points, faces = sc.read_mesh(write(content, "m.ply"))
+    assert points.tolist() == np.eye(3).tolist()
+    np.testing.assert_array_equal(faces, (np.arange(10)[:, None] + [0, 1, 2]) % 3)
+    assert len(starts) == (1 if odd is None else 10)
 
 
 def test_point_clouds_have_no_faces(write):

@@ -165,7 +165,13 @@ def test_connect_sums_weights_or_counts_edges(case, self_loops, seed, data):
     formats = [np.asarray, scipy.sparse.csr_array, scipy.sparse.coo_matrix]
     form = data.draw(st.sampled_from([*formats, np.ndarray.tolist] if n else formats))
     layer = HiSP(1, 1, self_loops=self_loops)
-    for given_, weights in ((None, reference.adjacency(F)), (form(A), A), (A > 0, A > 0)):
+    swapped = A.astype(A.dtype.newbyteorder())
+    for given_, weights in (
+        (None, reference.adjacency(F)),
+        (form(A), A),
+        (A > 0, A > 0),
+        (swapped, A),
+    ):
         A_c = layer(F, np.ones((F.dim_c0, 1)), given_, P).adjacency
         expected = reference.connect(weights, P)
         if self_loops == "remove":

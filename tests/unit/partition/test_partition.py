@@ -125,7 +125,8 @@ BAD_CLUSTERS = [
     ([[0], [1.5]], "ValueError: [1]` must hold whole numbers, got 1.5"),
     ([[0], [[1]]], "ValueError: [1]` must be 1-dimensional"),
     ([0, [1]], "TypeError: [0]` must be a sequence of vertices, got int"),
-    ({0: [0]}, "TypeError: [0]` must be a sequence of vertices, got int"),
+    ({0: [0]}, "TypeError: must be a sequence of clusters, got dict: pass its values"),
+    ({(0, 1): "a"}, "TypeError: must be a sequence of clusters, got dict: pass its values"),
     ([[0], ["a"]], "TypeError: [1]` must hold integers, got dtype <U1: F.vertices_of(names)"),
 ]
 BAD_MATRICES = [

@@ -86,6 +86,14 @@ def test_plots_draw_into_given_axes_and_return_them(name, C, ax):
         getattr(plot, name)("C")
 
 
+@pytest.mark.parametrize("name", PICTURES)
+def test_plots_replace_the_ticks_of_axes(name, C, ax):
+    """Axes that share x with those of another plot have its ticks."""
+    ax.set_xticks([0, 1])
+    assert all_pictures(C)[name](ax) is ax
+    draw(ax)
+
+
 @pytest.mark.parametrize("width", [9, 16, 20])
 @pytest.mark.parametrize("name", ["partition", "elimination", "spectra", "quality"])
 def test_legends_of_small_axes_are_not_wider_than_the_axes(name, width, C):
