@@ -103,9 +103,8 @@ class LocalModes(ReadOnly):
             values = getattr(self, name)
             given = getattr(values, "dtype", None), getattr(values, "shape", None)
             if not isinstance(values, np.ndarray) or given != (np.dtype(dtype), (length,)):
-                raise ValueError(
-                    f"LocalModes: `{name}` must hold {length} values of type {np.dtype(dtype)}"
-                )
+                what = f"{length} values of type {np.dtype(dtype)}, in an array"
+                raise ValueError(f"LocalModes: `{name}` must hold {what}")
             infinite = values.dtype.kind == "f" and name != "next_eigenvalues" and np.isinf(values)
             if (bad := checks.first_true(np.isnan(values) | infinite)) is not None:
                 raise ValueError(

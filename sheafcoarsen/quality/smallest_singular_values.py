@@ -1,7 +1,7 @@
 """Number of zero singular values of a coboundary, and its smallest positive ones.
 
-Small problems are solved densely; large ones iteratively, in the orthogonal complement of the
-global sections.
+Small problems and small connected components are solved densely; large ones iteratively, in the
+orthogonal complement of the global sections.
 """
 
 import contextlib
@@ -10,13 +10,13 @@ from typing import Any, NamedTuple
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import EPS, linalg, threads, warned
+from sheafcoarsen._support import EPS, linalg, ragged, threads, warned
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.modes import MAX_DENSE, SPARSE_ABOVE, SPARSE_SHARE
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sections import singular_pairs
-from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.solve import EigenProblem, Pencil, Solver, lowest_eigenpairs
+from sheafcoarsen.sheaf import CellularSheaf, component_labels
+from sheafcoarsen.solve import EigenProblem, Pencil, Solver, grounded, lowest_eigenpairs
 
 TOL, TINY = 1e-8, 1e-13
 """TOL: maximum residual. TINY: rounding level of residuals. Both are relative to norm(L)."""
@@ -88,6 +88,10 @@ def low_pairs(
         found, _ = problem.selected(X, known.zeros, 0.0, known.complete)
         if found and found.end >= k and not problem.excess(found):
             return found
+    if sheaf is not None and n > SPARSE_ABOVE:
+        parts = split_components(D, sheaf)
+        if parts is not None:
+            return problem.with_small(*parts)
     iteration = None if sheaf is None or n <= SPARSE_ABOVE else Iteration(problem, sheaf)
     m, direct = min(n, k), False
     while True:
@@ -156,26 +160,32 @@ class LowProblem(NamedTuple):
     ) -> tuple[LowPairs | None, int]:
         """Return the pairs in span X, or None if more are needed, and the number of zeros in it.
 
-        ``kernel`` and ``zero`` belong to zeros orthogonal to X; ``is_all`` says that span X
-        contains all other vectors.
+        ``kernel`` and ``zero`` belong to zeros orthogonal to X; ``is_all`` is that of `end`.
         """
         sigma, X = singular_pairs(self.D, X)
         zeros = int((sigma <= self.level).sum())
         zero = max(zero, float(sigma[:zeros].max(initial=0.0)))
         sigma, X = sigma[zeros:], X[:, zeros:]
-        # rounding of the maps causes errors of eps size in singular values
-        tie = np.sqrt(EPS) * sigma[1:] ** 2
-        tie += 4 * self.size * (EPS * self.size + 2 * self.eps * sigma[1:])
-        ends = np.flatnonzero(np.diff(sigma**2) > tie) + 1
-        if is_all:
-            ends = np.append(ends, len(sigma))
-        ends = ends[ends >= min(self.k, len(sigma))]
-        end = int(ends[0]) if ends.size else None
-        is_cut = (len(sigma) if end is None else end) >= self.k + WIDENED
-        end = self.k if is_cut else end
+        end, is_cut = self.end(sigma, is_all)
         if end is None:
             return None, zeros
         return LowPairs(sigma, X, end, kernel + zeros, zero, is_cut), zeros
+
+    def end(self, sigma: np.ndarray, is_all: bool) -> tuple[int | None, bool]:
+        """Return the end of the multiplet of the k-th positive value, and whether it is cut.
+
+        Rounding of the maps causes errors of ``eps`` ``size`` in singular values. The end is None
+        if more values are needed; ``is_all`` says that no more values exist.
+        """
+        values, size = sigma**2, self.size
+        tie = np.sqrt(EPS) * values[1:] + 4 * size * (EPS * size + 2 * self.eps * sigma[1:])
+        ends = np.flatnonzero(np.diff(values) > tie) + 1
+        if is_all:
+            ends = np.append(ends, len(values))
+        ends = ends[ends >= min(self.k, len(values))]
+        if (ends[0] if ends.size else len(values)) >= self.k + WIDENED:
+            return self.k, True
+        return (int(ends[0]) if ends.size else None), False
 
     def excess(self, found: LowPairs) -> float:
         """Return the largest residual relative to an eigenvalue, or 0 if all are acceptable."""
@@ -184,6 +194,70 @@ class LowProblem(NamedTuple):
         # at most 1e-4, or up to LEAST where rounding errors of the residual are larger
         rounding = self.rounding * self.size**2 / values
         return 0.0 if (residuals <= rounding.clip(1e-4, LEAST)).all() else float(residuals.max())
+
+    def with_small(
+        self,
+        small: np.ndarray,
+        V: scipy.sparse.csc_array,
+        others: np.ndarray,
+        rest: CellularSheaf,
+    ) -> LowPairs:
+        """Return the pairs of small components, from `split_components`, merged with the others."""
+        zeros = int((small <= self.level).sum())
+        R = scipy.sparse.csr_array(scipy.sparse.csc_array(self.D)[:, np.flatnonzero(others)])
+        found = low_pairs(R, self.k, self.eps, self.size, rest)
+        is_all = found.kernel + len(found.sigma) == R.shape[1]
+        limit = np.inf if is_all else found.sigma[-1]
+        own = np.arange(zeros, int(np.searchsorted(small, limit, side="right")))
+        sigma = np.concatenate([found.sigma, small[own]])
+        order = np.argsort(sigma, kind="stable")
+        end, is_cut = self.end(sigma[order], is_all)
+        if end is None:  # the multiplet may contain more pairs than were found
+            end, is_cut = self.k, True
+        order = order[:end]
+        X = np.zeros((len(others), end), found.vectors.dtype)
+        first = order < len(found.sigma)
+        X[np.ix_(others, first)] = found.vectors[:, order[first]]
+        X[:, ~first] = V[:, own[order[~first] - len(found.sigma)]].toarray()
+        zero = max(found.zero, float(small[:zeros].max(initial=0.0)))
+        return LowPairs(sigma[order], X, end, found.kernel + zeros, zero, is_cut)
+
+
+def split_components(
+    D: scipy.sparse.csr_array, sheaf: CellularSheaf
+) -> tuple[np.ndarray, scipy.sparse.csc_array, np.ndarray, CellularSheaf] | None:
+    """Return the singular pairs of small components, and a mask and the sheaf of the rest.
+
+    Small components have at most 100 columns and 400 rows. The pairs are the singular values,
+    ascending, and right singular vectors as columns. Returns None if there are no small components.
+    The columns of D are those of the coboundary.
+    """
+    labels = component_labels(sheaf.n_vertices, sheaf.edges)
+    count = int(labels.max(initial=-1)) + 1
+    label = np.repeat(labels, sheaf.vertex_dims)
+    rows, columns = D.tocoo().coords
+    row_label = np.full(D.shape[0], count)  # rows without entries belong to no component
+    row_label[rows] = label[columns]
+    heights, dims = (np.bincount(part, minlength=count + 1)[:count] for part in (row_label, label))
+    small = (dims <= 100) & (heights <= 400)
+    if not (small & (dims > 0)).any():
+        return None
+    pieces = []
+    for _, members, blocks in linalg.diagonal_blocks(D, row_label, label, small & (dims > 0)):
+        _, sigma, adjoints = np.linalg.svd(blocks, full_matrices=True)
+        n, d = members.shape
+        values = np.zeros((n, d))
+        values[:, : sigma.shape[1]] = sigma
+        indices = np.repeat(members, d, axis=0)
+        pieces.append((values, adjoints.conj(), indices, np.full((n, d), d)))
+    sigma, vectors, indices, lengths = (
+        np.concatenate([array.reshape(-1) for array in arrays])
+        for arrays in zip(*pieces, strict=True)
+    )
+    data = vectors, indices, ragged.offsets(lengths)
+    V = scipy.sparse.csc_array(data, shape=(D.shape[1], len(sigma)))
+    ascending = np.argsort(sigma, kind="stable")
+    return sigma[ascending], V[:, ascending], ~small[label], grounded(sheaf, small[labels])
 
 
 class Iteration:

@@ -80,9 +80,11 @@ def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     dims, (u, v), dtype = F.vertex_dims, F.edges.T, np.result_type(F.dtype, np.float64)
     loop, (s, norms) = u == v, vertex_scales(F)
     norms[norms == 0] = 1
-    tail, head = (
-        data.astype(dtype) / np.repeat(norms, np.diff(starts)) for _, data, starts in both_ends(F)
-    )
+    tail, head = (data.astype(dtype) for _, data, _ in both_ends(F))
+    for array, (_, _, first) in zip((tail, head), both_ends(F), strict=True):
+        # divide as reals: numpy's complex division multiplies by a reciprocal, which may overflow
+        numbers = array.view(np.float64)
+        numbers /= np.repeat(norms, np.diff(first) * (1 + (dtype.kind == "c")))
     here, there = (np.repeat(loop, np.diff(starts)) for _, _, starts in both_ends(F))
     tail[here] -= head[there]  # the coboundary contains only this difference
     head[there] = 0

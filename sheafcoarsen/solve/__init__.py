@@ -45,7 +45,7 @@ from sheafcoarsen.solve._harmonic_extension import harmonic_extension
 from sheafcoarsen.solve._least_squares import LeastSquares, least_squares
 from sheafcoarsen.solve._leverages import leverages
 from sheafcoarsen.solve._nearest_section import nearest_section
-from sheafcoarsen.solve._solver import Solver, solve_in_range, tolerance
+from sheafcoarsen.solve._solver import Solver, grounded, solve_in_range, tolerance
 from sheafcoarsen.solve._sparsify import Sparsification, sparsify
 from sheafcoarsen.solve._transport import transport, transported_frames
 from sheafcoarsen.solve.eigensolver import EigenProblem, Pencil, lowest_eigenpairs
@@ -59,6 +59,7 @@ __all__ = [
     "Sparsification",
     "diffuse",
     "eigenmodes",
+    "grounded",
     "harmonic_extension",
     "least_squares",
     "leverages",

@@ -333,6 +333,7 @@ coarsen_with(**FIELDS)
     scores=M.scores[:-1] -> LocalModes: `scores` must hold 4 values of type float64
     scores=M.scores * [1, 1, np.nan, 1] -> LocalModes: `scores` must be finite, got nan at index 2
     ranks=None -> `ranks` must hold 2 values of type int64
+    ranks=[1, 1] -> `ranks` must hold 2 values of type int64, in an array
     ranks=np.full(2, 99) -> LocalModes: `ranks[0]` = 99 exceeds the cluster's dimension
     operator_norms=np.full(2, np.inf) -> LocalModes: `operator_norms` must be finite, got inf
     next_eigenvalues=np.full(2, np.nan) -> LocalModes: `next_eigenvalues` must be finite, got nan

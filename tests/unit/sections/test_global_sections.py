@@ -347,6 +347,16 @@ def test_scales_of_a_component_do_not_depend_on_others(edge, unit, holonomy):
     assert sc.global_sections(sc.disjoint_union([F, other])[0]).h0 == h0
 
 
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_an_edge_of_subnormal_maps_counts_like_any_other(dtype):
+    F = sc.CellularSheaf.constant(nx.cycle_graph(5), dim=2)
+    maps = F.tail_data.astype(dtype)
+    maps[:4] *= 2.0**-1030
+    S = sc.global_sections(F.with_maps(maps, maps))
+    assert S.h0 == 2
+    assert_residual(np.linalg.norm(S.basis[:2]) - np.sqrt(2 / 5), 1.0, n=10)
+
+
 @pytest.mark.large
 @pytest.mark.parametrize(("seed", "dim"), [(0, 2), (1, 3)])
 def test_every_component_has_sections_of_its_own(seed, dim):
