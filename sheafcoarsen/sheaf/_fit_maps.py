@@ -71,8 +71,8 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
         SingularProblemWarning,
         edges[~unique],
         f"have orthogonal maps that are not unique, because X_v X_u* does not have rank {d}: an "
-        f"end has fewer than {d} independent signals, or in some direction signals at the two ends are "
-        f"uncorrelated, where any rotation has the same energy",
+        f"end has fewer than {d} independent signals, or in some direction signals at the two "
+        f"ends are uncorrelated, where any rotation has the same energy",
     )
     heads = np.tile(np.eye(d, dtype=dtype), (m, 1, 1))
     return trusted_sheaf(edges, dims, np.full(m, d), transports.reshape(-1), heads.reshape(-1))
