@@ -111,6 +111,8 @@ def _vertices_in(path: str, F: sc.CellularSheaf) -> list[int]:
             f"names or indices separated by white space"
         ) from None
     known = {str(name): v for v, name in enumerate(F.vertex_labels or range(F.n_vertices))}
+    if not F.vertex_labels:  # indices may have leading zeros
+        words = [str(int(word)) if word.isdecimal() else word for word in words]
     for word in words:
         if word not in known:
             what = "names" if F.vertex_labels else f"indices from 0 to {F.n_vertices - 1}"

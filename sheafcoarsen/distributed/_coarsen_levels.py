@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from sheafcoarsen import coarsening
-from sheafcoarsen._support import CochainLike, checks, tables
+from sheafcoarsen._support import CochainLike, checks, tables, warned
 from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, place_beside
 from sheafcoarsen.distributed._estimate import Request, checked_operator, loaded
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
@@ -21,7 +21,7 @@ from sheafcoarsen.distributed._write_store import mark, new_group, write_coarsen
 from sheafcoarsen.distributed.location import StoreError, place_of
 from sheafcoarsen.distributed.plan import without_maps
 from sheafcoarsen.distributed.schema import Root, find_header, header_of
-from sheafcoarsen.hierarchy import LevelPlan, RankPerLevel
+from sheafcoarsen.hierarchy import LevelPlan, RankPerLevel, at_level
 from sheafcoarsen.modes import LocalOperatorLike
 from sheafcoarsen.partition import Method, Partition
 from sheafcoarsen.sheaf import CellularSheaf
@@ -212,16 +212,22 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         if header is not None and find_header(level) is None:
             raise FileExistsError(another)
         P, ranks = step
-        if fits:
+        with at_level(i):
             asked = Request(above, P, ranks, **options)
-            C = finished(level, asked)
-            if C is None:
-                made = coarsening.coarsen(fine, P, ranks, progress=progress, **options)
-                write = partial(write_coarsening, C=made, fine=above, run=asked.run)
-                C = made_once(level, asked, write)
-        else:
-            C = coarsen(above, level.url, P, ranks, progress=progress, **options, **access)
-        if partitions is None and not C.sheaf.dim_c0:
+        with warned.collected() as said:
+            if fits:
+                C = finished(level, asked)
+                if C is None:
+                    with at_level(i):
+                        made = coarsening.coarsen(fine, P, ranks, progress=progress, **options)
+                    write = partial(write_coarsening, C=made, fine=above, run=asked.run)
+                    C = made_once(level, asked, write)
+            else:
+                C = coarsen(above, level.url, P, ranks, progress=progress, **options, **access)
+        ends = partitions is None and not C.sheaf.dim_c0
+        for warning in said if i == 0 or not ends else []:  # as `sc.coarsen_levels` does
+            warned.warn(f"level {i}: {warning}", type(warning))
+        if ends:
             why = f"level {i} would keep no mode of any cluster"
             break
         levels.append(C)

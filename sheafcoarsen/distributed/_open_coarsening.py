@@ -22,6 +22,7 @@ from sheafcoarsen.coarsening import (
 )
 from sheafcoarsen.distributed._open_store import (
     SheafStore,
+    amount,
     check_entries,
     energy_of,
     laplacian_operator,
@@ -268,9 +269,13 @@ class StoredCoarsening:
         unit = power_of_two(self.fine.largest_entry)
         sheaf, fine = (SheafStore(store.place, unit) for store in (self.sheaf, self.fine))
         # twelve fine cochains per probe are in memory at the same time
-        itemsize = np.result_type(fine.dtype, np.float64).itemsize
-        with checks.memory_for_entries("probes", 12.0 * probes * fine.dim_c0, itemsize):
-            return _verified(StoredCoarsening(sheaf, fine), np.random.default_rng(seed), probes)
+        column = 12 * fine.dim_c0 * np.result_type(fine.dtype, np.float64).itemsize
+        if probes * column > (have := checks.physical_memory()):
+            raise ValueError(
+                f"`probes` = {probes} random cochains exceed this machine's memory of "
+                f"{amount(have)}: use at most {int(have / column)}"
+            )
+        return _verified(StoredCoarsening(sheaf, fine), np.random.default_rng(seed), probes)
 
     def load(self) -> Coarsening:
         """Load the coarsening with both sheaves into memory, as ``sc.coarsen`` returns it.

@@ -323,7 +323,7 @@ def amount(size: float) -> str:
     """Return a number of bytes as text with a unit."""
     for unit, name in ((1e12, "TB"), (1e9, "GB"), (1e6, "MB"), (1e3, "kB")):
         if size >= 0.9995 * unit:
-            return f"{size / unit:.3g} {name}"
+            return f"{size / unit:{'.3g' if size < 999.5e12 else '.0f'}} {name}"
     return f"{size:.0f} bytes"
 
 

@@ -20,13 +20,14 @@ from sheafcoarsen.hierarchy._coarsen_levels import (
     coarsen_levels,
     further_levels,
 )
-from sheafcoarsen.hierarchy._hierarchy import Hierarchy, HierarchyLedger
+from sheafcoarsen.hierarchy._hierarchy import Hierarchy, HierarchyLedger, at_level
 
 __all__ = [
     "Hierarchy",
     "HierarchyLedger",
     "LevelPlan",
     "RankPerLevel",
+    "at_level",
     "coarsen_levels",
     "further_levels",
 ]

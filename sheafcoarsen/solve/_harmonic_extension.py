@@ -12,14 +12,8 @@ from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
 from sheafcoarsen.operators import as_columns
 from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
-from sheafcoarsen.solve._solver import Method, vertex_at
+from sheafcoarsen.solve._solver import vertex_at
 from sheafcoarsen.solve.normal_equations import NormalEquations, fit_free_vertices
-
-DIRECT_AT_LAST = 30_000
-"""Number of unknowns up to which L is factored, whatever the fill-in, if the iteration fails.
-
-This takes at most a few minutes and a few gigabytes.
-"""
 
 
 def harmonic_extension(
@@ -112,13 +106,7 @@ def harmonic_extension(
     inside = np.flatnonzero(np.repeat(~fixed, sheaf.vertex_dims))
     work = as_columns(x).astype(np.result_type(x.dtype, np.float64))
     zero = np.zeros((sheaf.dim_c1, work.shape[1]))
-    methods: list[Method] = ["auto", "direct"]
-    for method in methods:  # if the iteration fails, factor L unless it is too large
-        fit, problem, _, ratio = fit_free_vertices(
-            sheaf, fixed, work, zero, method, progress=progress
-        )
-        if ratio <= 1 or problem.method == "direct" or len(inside) > DIRECT_AT_LAST:
-            break
+    fit, problem, _, ratio = fit_free_vertices(sheaf, fixed, work, zero, "auto", progress=progress)
     x[inside] = fit[inside].astype(x.dtype).reshape(len(inside), *x.shape[1:])
     if not ratio <= 1:
         raise NotConverged(

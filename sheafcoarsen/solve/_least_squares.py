@@ -43,7 +43,8 @@ class LeastSquares(ReadOnly):
         precision count as ker L. It is the maximum over the columns, and 0 at an exact minimum.
     iterations : int
     method : str
-        As in :class:`Solver`, or "plain" without a preconditioner, if there are too many sections.
+        As in :class:`Solver`, or "plain" without a preconditioner, which "auto" tries first if
+        there are very many sections.
 
     Examples
     --------

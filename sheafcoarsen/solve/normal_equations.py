@@ -29,6 +29,12 @@ DENSE_BELOW = 100_000
 ROUNDS = 8
 """Maximum number of refinement rounds."""
 
+DIRECT_AT_LAST = 30_000
+"""Number of unknowns up to which L is factored, whatever the fill-in, if the iteration fails.
+
+This takes at most a few minutes and a few gigabytes.
+"""
+
 
 def column_units(x: np.ndarray) -> np.ndarray:
     """Return a power of two per column; dividing by it brings the column's maximum to 1/2 .. 1."""
@@ -74,7 +80,11 @@ class NormalEquations:
         self.rank_warning: str | None = None  # says that rounding may affect dim ker D
         self._inverse: Callable[[np.ndarray], np.ndarray] = lambda X: X / (self.bound or 1.0)
         self._scaling: Any = None
-        if method is not None and sheaf.dim_c0 and not has_many_sections(sheaf):
+        if (
+            method is not None
+            and sheaf.dim_c0
+            and (method != "auto" or not has_many_sections(sheaf))
+        ):
             with (
                 warned.collected() as said,
                 # without a preconditioner if the kernel or the factors cannot be computed
@@ -199,8 +209,13 @@ def fit_free_vertices(
     D = scipy.sparse.csr_array(scipy.sparse.csc_array(delta)[:, np.flatnonzero(inside)])
     # scaled so that y and r stay in range
     units = column_units(np.vstack([b, sheaf.largest_entry * x]))
+    right = b / units / unit - delta @ (x / units)
     problem = NormalEquations(D, rest, progress, method)
-    y, residual, ratio = problem.solve(b / units / unit - delta @ (x / units), tol)
+    y, residual, ratio = problem.solve(right, tol)
+    falls_back = method == "auto" and problem.method != "direct" and D.shape[1] <= DIRECT_AT_LAST
+    if not ratio <= 1 and falls_back:
+        problem = NormalEquations(D, rest, progress, "direct")
+        y, residual, ratio = problem.solve(right, tol)
     x = x.astype(np.result_type(x, y))
     x[inside] = y * units
     return x, problem, residual, ratio

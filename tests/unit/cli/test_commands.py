@@ -178,7 +178,7 @@ def test_levels_are_printed_and_saved(grid_file, tmp_path, run):
 
 def test_eliminate_prints_sizes_and_saves_the_result(network, tmp_path, run):
     keep, out = tmp_path / "keep.txt", tmp_path / "left.npz"
-    keep.write_text("0  # the feeder\n5\n")
+    keep.write_text("00  # the feeder\n5\n")
     said = run("eliminate", network, "--keep", keep, "--out", out).out
     assert "left    2 vertices" in said
     assert "        vertices 0, 5\n" in said

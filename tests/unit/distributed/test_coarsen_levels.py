@@ -135,6 +135,27 @@ def test_levels_without_modes_are_not_made(memory):
 
 
 @pytest.mark.parametrize("memory_bytes", [0, 1e6])
+def test_warnings_are_those_of_levels_in_memory(memory_bytes, memory):
+    """They name their level; none is said if a further level would keep no mode."""
+    F, G = sc.gallery.cycle(40, 1.0), sc.CellularSheaf.constant(nx.grid_2d_graph(10, 10))
+    kernel = {"rank": sc.ranks.kernel(), "min_vertices": 1}
+    for name, A, options in (("F", F, kernel), ("G", G, {"rank": 2, "n_levels": 2})):
+        src = dist.to_store(memory(name), A)
+        with warnings.catch_warnings(record=True, action="always") as wanted:
+            E = sc.coarsen_levels(A, 4, **options)
+        with warnings.catch_warnings(record=True, action="always") as said:
+            H = dist.coarsen_levels(
+                src, memory(f"{name}-H"), 4, memory_bytes=memory_bytes, **options
+            )
+        assert (len(H), H.stopped_because) == (len(E), E.stopped_because)
+        assert [str(found.message) for found in said] == [str(found.message) for found in wanted]
+    assert str(said[0].message).startswith("level 0: ")
+    message = "level 1: `rank` must hold one integer per cluster"
+    with ties_allowed(), pytest.raises(ValueError, match=message):
+        dist.coarsen_levels(src, memory("bad"), 4, 2, rank=[1, [1, 1]])
+
+
+@pytest.mark.parametrize("memory_bytes", [0, 1e6])
 def test_warnings_point_to_the_caller(memory_bytes, memory):
     F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]], dim=2)
     src = dist.to_store(memory("src"), F)

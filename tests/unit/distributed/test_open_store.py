@@ -150,8 +150,8 @@ def test_stores_can_be_pickled(memory):
 
 
 def test_amounts_of_bytes_have_units():
-    assert [amount(x) for x in (12, 1234, 5.678e6, 999.9e6, 3.2e9, 4e12)] == [
-        "12 bytes", "1.23 kB", "5.68 MB", "1 GB", "3.2 GB", "4 TB",
+    assert [amount(x) for x in (12, 1234, 5.678e6, 999.9e6, 3.2e9, 4e12, 5e15)] == [
+        "12 bytes", "1.23 kB", "5.68 MB", "1 GB", "3.2 GB", "4 TB", "5000 TB",
     ]  # fmt: skip
 
 

@@ -166,7 +166,7 @@ def test_large_extensions_are_accurate_even_if_weights_differ_by_eight_digits():
 def test_not_converged_holds_the_best_extension(weight, monkeypatch):
     """With the given values, in their scale, and without the vertices added for weights."""
     monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", 1)
-    monkeypatch.setattr("sheafcoarsen.solve._harmonic_extension.DIRECT_AT_LAST", 0)
+    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DIRECT_AT_LAST", 0)
     monkeypatch.setattr("sheafcoarsen.solve.normal_equations.has_many_sections", lambda F: True)
     F = sc.gallery.bundle(nx.grid_2d_graph(20, 20), 2, noise=0.3, seed=0)
     values, found = np.array([[1.0, 2.0], [3.0, 4.0]]), []

@@ -66,6 +66,19 @@ def test_sheaves_with_many_sections_are_fitted_without_a_basis(monkeypatch):
     assert np.linalg.norm(R.x - wanted) <= 1e-8 * np.linalg.norm(wanted)
 
 
+def test_a_basis_of_many_sections_is_computed_if_it_is_needed(monkeypatch):
+    """On a long path the iteration does not converge without a preconditioner."""
+    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.has_many_sections", lambda F: True)
+    F = sc.CellularSheaf.constant(nx.path_graph(2000))
+    weights = 10.0 ** np.random.default_rng(0).uniform(-3, 3, F.n_edges)
+    F = F.with_maps(weights * F.tail_data, weights * F.head_data)
+    b = sc.coboundary(F) @ np.arange(2000.0)
+    for method in ("auto", "direct"):
+        R = sc.least_squares(F, b, method=method)
+        assert R.method == "direct"
+        assert np.linalg.norm(R.x - np.arange(2000.0) + 999.5) <= 1e-6 * np.linalg.norm(R.x)
+
+
 @pytest.mark.parametrize("name", ["graph", "noisy bundle", "complex mixed stalks"])
 def test_solutions_with_given_values_match_dense_least_squares(name):
     F = SHEAVES[name]

@@ -129,7 +129,7 @@ def test_factors_are_used_if_the_iteration_fails_unless_they_are_too_large(monke
         z = sc.harmonic_extension(F, [0, 71], [[0.0], [1.0]])
     assert_residual(z - np.append(y, np.zeros(72)), y, 100, n=72)
     no_factors(monkeypatch, 0)
-    monkeypatch.setattr("sheafcoarsen.solve._harmonic_extension.DIRECT_AT_LAST", 100)
+    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DIRECT_AT_LAST", 100)
     F = CellularSheaf.constant(nx.path_graph(200))
     message = "the iteration stopped at .* times the allowed residual"
     with pytest.raises(np.linalg.LinAlgError, match=message):
