@@ -28,7 +28,10 @@ def command_parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="sheafcoarsen",
         description="Coarsen cellular sheaves and check the theory on the result.",
-        epilog="The first run compiles numerical kernels, for a quarter of a minute.",
+        epilog=(
+            "Kernels are compiled once on a machine: the first coarsening takes a quarter of a "
+            "minute, other first calls up to half a minute."
+        ),
     )
     parser.add_argument(
         "--version", action="version", version=importlib.metadata.version("sheafcoarsen")

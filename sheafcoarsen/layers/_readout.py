@@ -7,14 +7,14 @@ from typing import Any, Literal, TypeAlias, get_args
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import checks
+from sheafcoarsen._support import CochainLike, checks
 
 Readout: TypeAlias = Literal["mean", "sum", "max"]
 """Function that reduces the values of a channel over all clusters to a single value."""
 
 
 def readout(
-    x: npt.ArrayLike, how: Readout = "mean", batch: npt.ArrayLike | None = None
+    x: CochainLike, how: Readout = "mean", batch: npt.ArrayLike | None = None
 ) -> np.ndarray:
     """Reduce vertex features to one row per graph, as the last step of a graph-level model.
 

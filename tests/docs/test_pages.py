@@ -49,7 +49,7 @@ def test_link_targets_exist(page):
 def test_pages_name_one_compile_time():
     """The time in the notice of the first call is the one that pages name."""
     [time] = re.findall(r"the first coarsening takes .* half a minute", compile_notice.NOTICE)
-    pages = ("README.md", "docs/install.md", "docs/troubleshooting.md")
+    pages = ("README.md", "docs/install.md", "docs/troubleshooting.md", "docs/should_i_use_this.md")
     texts = [" ".join((ROOT / page).read_text(encoding="utf-8").split()) for page in pages]
     assert [time in text for text in texts] == [True] * len(pages)
 
