@@ -113,13 +113,14 @@ def run_ranges(
     targets = (float(total[-1]) * np.arange(1, n_ranges) / n_ranges).astype(total.dtype)
     bounds = np.unique(np.concatenate([[0], np.searchsorted(total, targets), [n_items]]))
     pieces = list(zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True))
-    waiting, lock = deque(enumerate(pieces)), threading.Lock()
+    waiting = deque(enumerate(pieces))
     results: list = [None] * len(pieces)
+    finished: deque = deque()
 
     # if this thread has limited BLAS, then the threads that it starts must limit it too
     hold = single_threaded_blas if _thread.users else contextlib.nullcontext
 
-    def drain() -> None:
+    def drain(shown: tqdm.tqdm | None = None) -> None:
         try:
             with hold():
                 while True:
@@ -128,8 +129,9 @@ def run_ranges(
                     except IndexError:
                         return
                     results[k] = work(lo, hi)
-                    with lock:
-                        shown.update(hi - lo)
+                    finished.append(hi - lo)
+                    while shown is not None and finished:
+                        shown.update(finished.popleft())
         except BaseException:
             waiting.clear()  # the other threads stop after their current range
             raise
@@ -143,11 +145,13 @@ def run_ranges(
         pool = ThreadPoolExecutor(threads)
         try:
             others = [pool.submit(drain) for _ in range(min(threads, len(pieces)) - 1)]
-            drain()
+            drain(shown)
             for other in others:
                 other.result()
         finally:
             _completed(stop)
+        while finished:
+            shown.update(finished.popleft())
     return results
 
 
