@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen._support import ReadOnly, checks, ragged, tables
+from sheafcoarsen._support import labels as naming
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, check_unitary, vertex_names
 from sheafcoarsen.synchronization.connection import Connection, concentrations, read_connection
 
@@ -26,8 +27,9 @@ class Sightings(ReadOnly):
 
     Parameters
     ----------
-    edges : array_like of int, shape (s, 2)
-        (pose, landmark), both numbered from 0.
+    edges : array_like of int, shape (s, 2), or list of pairs
+        (pose, landmark), both numbered from 0; or pairs (name, landmark) for a graph whose poses
+        have names, which `PoseGraph` replaces by indices.
     points : array_like, shape (s, d)
         z, in the frame of the pose.
     tau : array_like, shape (s,)
@@ -51,7 +53,7 @@ class Sightings(ReadOnly):
     places: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        edges = _pairs("edges", self.edges)
+        edges = _named_pairs(self.edges)
         points = _real("points", self.points, (len(edges), 2), (len(edges), 3))
         tau = _positive("tau", self.tau, len(edges))
         count, places, labels = int(edges[:, 1].max(initial=-1)) + 1, self.places, self.labels
@@ -179,6 +181,9 @@ class PoseGraph(ReadOnly):
                 raise ValueError(
                     f"`sightings` must have the dimension of the poses, {dim}, got {got}"
                 )
+            if seen.edges.dtype == object:
+                who = naming.named_vertices("sightings", list(seen.edges[:, 0]), labels or ())
+                seen = replace(seen, edges=np.stack([who, seen.edges[:, 1].astype(int)], axis=1))
             if (bad := checks.first_true(seen.edges[:, 0] >= n)) is not None:
                 raise ValueError(
                     f"`sightings.edges[{bad}]` refers to pose {seen.edges[bad, 0]}, "
@@ -191,6 +196,7 @@ class PoseGraph(ReadOnly):
             poses=poses,
             vertex_labels=labels,
             n_vertices=n,
+            sightings=seen,
             **self._weights(m, dim),
         )
         roots = np.sqrt(self._connection.tau)
@@ -409,6 +415,22 @@ def _pairs(name: str, value: npt.ArrayLike) -> np.ndarray:
     if (bad := checks.first_true((edges < 0).any(axis=1))) is not None:
         raise ValueError(f"`{name}[{bad}]` must not be negative, got {edges[bad].tolist()}")
     checks.vertex_count(name, int(edges.max(initial=-1)) + 1)
+    return ragged.read_only(edges)
+
+
+def _named_pairs(value: Any) -> np.ndarray:
+    """Return pairs of indices, or of names of poses and indices as an array of objects."""
+    if not isinstance(value, list | tuple) or all(
+        not isinstance(pair, list | tuple | np.ndarray)
+        or len(pair) != 2
+        or isinstance(pair[0], numbers.Number)
+        for pair in value
+    ):
+        return _pairs("edges", value)
+    marks = _pairs("edges", [(0, *pair[1:]) for pair in value])[:, 1]
+    edges = np.empty((len(value), 2), dtype=object)
+    for i, (pair, mark) in enumerate(zip(value, marks.tolist(), strict=True)):
+        edges[i, 0], edges[i, 1] = pair[0], mark
     return ragged.read_only(edges)
 
 

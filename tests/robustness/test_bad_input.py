@@ -704,6 +704,8 @@ sc.PoseGraph(edges=EDGES, rotations=[QUARTER] * 3, translations=np.eye(3, 2), ka
     sightings=sc.Sightings([[2, 0], [5, 0]], np.zeros((2, 2)), 1.0)
         -> `sightings.edges[1]` refers to pose 5, but there are 5
     sightings=np.zeros((2, 2)) -> TypeError: `sightings` must be Sightings, got ndarray
+    sightings=sc.Sightings([("z", 0)], [[1.0, 2.0]], 1.0)
+        -> `sightings[0]` = 'z' is not the name of a vertex
 sc.Sightings(edges=[[0, 0], [1, 0]], points=np.eye(2), tau=[1.0, 2.0])
     edges=[[0, 2], [1, 0]], places=np.zeros((2, 2))
         -> `places` must have shape (3, 2), got shape (2, 2)

@@ -275,3 +275,22 @@ def test_positions_minimize_the_cost_and_landmarks_join_components(dim):
     for _ in range(5):
         moved = places + 1e-3 * rng.standard_normal(places.shape)
         assert cost_by_hand(H, R, moved) > cost_by_hand(H, R, places)
+
+
+def test_sightings_by_name_are_those_by_index():
+    labels = "a", ("b", 1), 7
+    square = [[[1.0, 0.0], [0.0, 1.0]]] * 2, [[1.0, 0.0]] * 2
+    points, tau = [[1.0, 0.5], [0.0, 1.0], [2.0, 0.0]], [1.0, 2.0, 3.0]
+    graphs = [
+        sc.PoseGraph(
+            [[0, 1], [1, 2]],
+            *square,
+            vertex_labels=labels,
+            sightings=sc.Sightings(pairs, points, tau),
+        )
+        for pairs in ([(("b", 1), 0), (7, 1), ("a", 0)], [[1, 0], [2, 1], [0, 0]])
+    ]
+    assert graphs[0].sightings.edges.tolist() == graphs[1].sightings.edges.tolist()
+    assert graphs[0].sightings.edges.dtype == np.int64
+    by_name, by_index = (sc.synchronize(G).landmarks for G in graphs)
+    np.testing.assert_array_equal(by_name, by_index)
