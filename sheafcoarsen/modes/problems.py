@@ -23,9 +23,9 @@ from sheafcoarsen.modes.sparse import (
     with_balanced_kernel,
 )
 from sheafcoarsen.operators import Factors, coboundary, laplacian
-from sheafcoarsen.partition import Clusters, Partition
+from sheafcoarsen.partition import Clusters, Partition, clusters_of
 from sheafcoarsen.ranks import Rule, Spectra
-from sheafcoarsen.sheaf import CellularSheaf, sheaf_like
+from sheafcoarsen.sheaf import CellularSheaf, edge_subset, sheaf_like
 
 MAX_DENSE = 12_000
 """Maximum dimension of a cluster or patch whose operator is stored as a dense matrix.
@@ -300,11 +300,17 @@ class LocalProblems:
         resolved = (positive > levels) & (out.norms > 10 * dims.clip(1) * positive)
         if not doubtful.any():
             return
-        which = doubtful & (self.balanced[1].uneven | resolved)
-        rows = self.run_stacks(
+        # few clusters are doubtful: balance only the maps at their vertices
+        labels, edges = self.partition.labels, self.work.edges
+        F = edge_subset(self.work, np.flatnonzero(doubtful[labels[edges]].any(axis=1)))
+        c = self.operator.index(F, clusters_of(F, self.partition))
+        part = LocalProblems(F, self.partition, c, self.operator, self.progress)
+        part.eps = self.eps
+        which = doubtful & (part.balanced[1].uneven | resolved)
+        rows = part.run_stacks(
             "local kernels", which, kernels.kernel_modes, kernel_workspace, (zeros, out)
         )
-        self.singular_modes(rows >= 0, out)
+        part.singular_modes(rows >= 0, out)
 
     def singular_modes(self, which: np.ndarray, out: kernels.ModesOut) -> None:
         """Compute modes as singular vectors; kernels of uneven clusters use the balanced sheaf."""
