@@ -18,7 +18,6 @@ from sheafcoarsen.hierarchy._coarsen_levels import (
     LevelPlan,
     RankPerLevel,
     coarsen_levels,
-    further_levels,
 )
 from sheafcoarsen.hierarchy._hierarchy import Hierarchy, HierarchyLedger, at_level
 
@@ -29,5 +28,4 @@ __all__ = [
     "RankPerLevel",
     "at_level",
     "coarsen_levels",
-    "further_levels",
 ]

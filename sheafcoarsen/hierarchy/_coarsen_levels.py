@@ -279,7 +279,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     options = factor, n_levels, min_vertices, method, seed
     selection = dict(zip(SELECTION, options, strict=True))
     plan = LevelPlan(levels[-1].sheaf if levels else sheaf, rank, partitions, selection, progress)
-    return further_levels(
+    return _with_levels(
         timed_hierarchy(sheaf, levels, "", seconds),
         plan,
         local_operator=operator,
@@ -289,24 +289,23 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     )
 
 
-def further_levels(
+def _with_levels(
     H: Hierarchy,
     plan: LevelPlan,
     *,
     local_operator: LocalOperator,
     loops: bool,
     compress: bool,
-    begin: int = 0,
-    thin: Callable[[CellularSheaf], Sparsification] | None = None,
+    thin: Callable[[CellularSheaf], Sparsification] | None,
 ) -> Hierarchy:
-    """Return a hierarchy extended by the levels of a plan from ``begin`` on.
+    """Return a hierarchy extended by the levels of a plan.
 
     After each level whose Laplacian grew, ``thin`` adds a level, unless it keeps all edges.
     """
-    levels, seconds, i = list(H.levels), list(H.seconds), begin
+    levels, seconds, i = list(H.levels), list(H.seconds), 0
     target: float | None = None
     while True:
-        start, number = time.perf_counter(), begin + len(levels)
+        start, number = time.perf_counter(), len(levels)
         above = levels[-1].sheaf if levels else H.fine
         with at_level(number):
             step = plan.next(above, i)

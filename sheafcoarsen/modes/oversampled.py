@@ -203,7 +203,7 @@ def pilot_target(sheaf: CellularSheaf, P: Partition) -> float:
     """
     local = LocalProblems(sheaf, P, clusters_of(sheaf, P), Internal())
     dims, eps = local.clusters.dims, linalg.eps_of(sheaf.dtype)
-    # whole multiplets, of which kernels are one: else rounding would decide what is retained
+    # keep whole multiplets, such as kernels: a cut through one would be decided by rounding
     least, number = -(-dims // 20), 10
     rule = as_rule(least, len(dims)).whole_multiplets()
     most = least + max(int(sheaf.vertex_dims.max(initial=0)) - 1, 1)

@@ -71,8 +71,8 @@ class Pencil:
     ``weights`` are the masses of the vertices, 1 by default. ``single`` says that the maps were
     given in single precision; the kernel then consists of sections in single precision.
 
-    If all maps are scaled rotations of planes, L and M are those of the sheaf of complex lines that
-    represents the sheaf: each of their pairs stands for ``copies`` = 2 real pairs.
+    If all maps are scaled rotations of planes, L and M are complex matrices of half the size. Each
+    of their eigenpairs then represents ``copies`` = 2 real eigenpairs.
     """
 
     def __init__(

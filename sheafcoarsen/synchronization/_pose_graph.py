@@ -29,7 +29,7 @@ class Sightings(ReadOnly):
     ----------
     edges : array_like of int, shape (s, 2), or list of pairs
         (pose, landmark), both numbered from 0; or pairs (name, landmark) for a graph whose poses
-        have names, which `PoseGraph` replaces by indices.
+        have names, which `PoseGraph` replaces by indices. If all are numbers, they are indices.
     points : array_like, shape (s, d)
         z, in the frame of the pose.
     tau : array_like, shape (s,)
@@ -182,7 +182,9 @@ class PoseGraph(ReadOnly):
                     f"`sightings` must have the dimension of the poses, {dim}, got {got}"
                 )
             if seen.edges.dtype == object:
-                who = naming.named_vertices("sightings", list(seen.edges[:, 0]), labels or ())
+                if labels is None:
+                    raise ValueError("`sightings` name poses, but the graph has no `vertex_labels`")
+                who = naming.named_vertices("sightings", list(seen.edges[:, 0]), labels)
                 seen = replace(seen, edges=np.stack([who, seen.edges[:, 1].astype(int)], axis=1))
             if (bad := checks.first_true(seen.edges[:, 0] >= n)) is not None:
                 raise ValueError(
@@ -420,17 +422,20 @@ def _pairs(name: str, value: npt.ArrayLike) -> np.ndarray:
 
 def _named_pairs(value: Any) -> np.ndarray:
     """Return pairs of indices, or of names of poses and indices as an array of objects."""
-    if not isinstance(value, list | tuple) or all(
-        not isinstance(pair, list | tuple | np.ndarray)
-        or len(pair) != 2
-        or isinstance(pair[0], numbers.Number)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "OU":
+        value = value.tolist()
+    if not isinstance(value, list | tuple) or not any(
+        isinstance(pair, list | tuple) and pair and not isinstance(pair[0], numbers.Number)
         for pair in value
     ):
         return _pairs("edges", value)
-    marks = _pairs("edges", [(0, *pair[1:]) for pair in value])[:, 1]
     edges = np.empty((len(value), 2), dtype=object)
-    for i, (pair, mark) in enumerate(zip(value, marks.tolist(), strict=True)):
-        edges[i, 0], edges[i, 1] = pair[0], mark
+    for i, pair in enumerate(value):
+        if not isinstance(pair, list | tuple) or len(pair) != 2:
+            raise ValueError(f"`edges[{i}]` must be a pair (pose, landmark), got {pair!r}")
+        edges[i, 0] = pair[0]
+        edges[i, 1] = checks.whole_number(f"edges[{i}][1]", pair[1], at_least=0)
+    checks.vertex_count("edges", int(edges[:, 1].max()) + 1)
     return ragged.read_only(edges)
 
 

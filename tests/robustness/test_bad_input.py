@@ -705,6 +705,8 @@ sc.PoseGraph(edges=EDGES, rotations=[QUARTER] * 3, translations=np.eye(3, 2), ka
         -> `sightings.edges[1]` refers to pose 5, but there are 5
     sightings=np.zeros((2, 2)) -> TypeError: `sightings` must be Sightings, got ndarray
     sightings=sc.Sightings([("z", 0)], [[1.0, 2.0]], 1.0)
+        -> `sightings` name poses, but the graph has no `vertex_labels`
+    vertex_labels=list("abcde"), sightings=sc.Sightings([("z", 0)], [[1.0, 2.0]], 1.0)
         -> `sightings[0]` = 'z' is not the name of a vertex
 sc.Sightings(edges=[[0, 0], [1, 0]], points=np.eye(2), tau=[1.0, 2.0])
     edges=[[0, 2], [1, 0]], places=np.zeros((2, 2))
@@ -713,6 +715,9 @@ sc.Sightings(edges=[[0, 0], [1, 0]], points=np.eye(2), tau=[1.0, 2.0])
         -> `labels` must hold a name for each of 3 landmarks, got 2
     labels=([1],) -> TypeError: `labels` must hold hashable names: unhashable type: 'list'
     edges=[[0, 2**33], [1, 0]] -> `edges` requires 8589934593 vertices
+    edges=[("a", 0), ("b",)] -> `edges[1]` must be a pair (pose, landmark), got ('b',)
+    edges=[("a", 0), ("b", "lamp")] -> TypeError: `edges[1][1]` must be an integer, got 'lamp'
+    edges=[("a", 0), ("b", -1)] -> `edges[1][1]` must be at least 0, got -1
 sc.synchronize(F=POSES, method="anchored", refine=True, seed=0)
 NO_POSES(n_vertices=0)
     n_vertices=-1 -> `n_vertices` must be at least 0, got -1
