@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
@@ -99,6 +100,23 @@ def test_small_problems_use_one_thread(monkeypatch):
     F = CellularSheaf.random(nx.path_graph(40), 2, 2, seed=3)
     modes_of(F, Partition(np.arange(40) // 4), 2)
     assert started == []
+
+
+@pytest.mark.parametrize(("n", "dim"), [(20, 5), (10, 20)])
+def test_multiple_eigenvalues_are_found_with_full_multiplicity(n, dim):
+    A = sc.laplacian(CellularSheaf.constant(nx.path_graph(n), dim))
+    expected = np.linalg.eigvalsh(A.toarray())
+    for count in (3, dim, dim + 2):
+        values, X = sparse.lowest_sparse(A, count, eps_of(A.dtype))
+        assert_residual(values - expected[:count], 4.0, n=n * dim)
+        assert_residual(A @ X - X * values, 4.0, n=n * dim)
+        assert_residual(X.T @ X - np.eye(count), n=n * dim)
+
+
+def test_residuals_above_rounding_level_raise():
+    A = sc.laplacian(CellularSheaf.constant(nx.cycle_graph(60))) + scipy.sparse.eye_array(60)
+    with pytest.raises(np.linalg.LinAlgError, match="residual"):
+        sparse.lowest_sparse(scipy.sparse.csr_array(A), 3, 1e-30)
 
 
 @pytest.mark.parametrize("dim", [2, 3, 4])
