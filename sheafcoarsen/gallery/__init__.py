@@ -17,23 +17,10 @@ The tangent planes of a sphere have no parallel field:
 0
 
 Sheaves with random maps are made by :meth:`sheafcoarsen.CellularSheaf.random`.
-
-The modules, one for each kind of sheaf:
-
-``bundles``
-    `bundle` and `cycle`: connections with known sections and spectrum.
-``surfaces``
-    `tangent_bundle` of a mesh, its bases (`tangent_frames`), its masses (`vertex_areas`) and the
-    singularities of its fields (`field_indices`).
-``clouds``
-    `nearest_neighbors` of points, and `connection_from_points` for points on a manifold.
-``frameworks``
-    `bar_framework`: joints that are connected by bars.
 """
 
 from sheafcoarsen.gallery.bundles import bundle, cycle
-from sheafcoarsen.gallery.clouds import connection_from_points, nearest_neighbors
-from sheafcoarsen.gallery.frameworks import bar_framework
+from sheafcoarsen.gallery.points import bar_framework, connection_from_points, nearest_neighbors
 from sheafcoarsen.gallery.surfaces import (
     field_indices,
     tangent_bundle,

@@ -178,9 +178,7 @@ def tangent_bundle(
     c /= np.abs(c)
     # 0 - x is never -0
     transports = np.stack([c.real, 0 - alike * c.imag, c.imag, alike * c.real], axis=1)
-    weight = None
-    if weights == "cotan":
-        weight = np.maximum(_cotan_weights(scaled, faces, side.reshape(-1)), 0.0)
+    weight = _cotan_weights(scaled, faces, side.reshape(-1)) if weights == "cotan" else None
     transports = transports.reshape(-1, 2, 2).astype(points.dtype)
     return CellularSheaf.connection(edges, transports, weight=weight, n_vertices=n)
 
@@ -204,7 +202,7 @@ def _own_frames(frames: npt.ArrayLike, n: int) -> np.ndarray:
 
 
 def _cotan_weights(points: np.ndarray, faces: np.ndarray, side: np.ndarray) -> np.ndarray:
-    """Return (cot a + cot b) / 2 for each edge; ``side`` holds the edge of each side of a face."""
+    """Return (cot a + cot b) / 2, at least 0, for each edge; ``side`` holds the edges of faces."""
     if faces.shape[1] != 3:
         raise ValueError(
             f"`weights`='cotan' needs triangles, but `faces` has {faces.shape[1]} columns: cut "
@@ -219,10 +217,9 @@ def _cotan_weights(points: np.ndarray, faces: np.ndarray, side: np.ndarray) -> n
     one_over_sine = np.linalg.norm(a, axis=2) * np.linalg.norm(b, axis=2) / area
     weights = np.bincount(side, cotan.reshape(-1)) / 2
     # weights up to this level are rounding errors, as of edges opposite to two right angles
-    rounding = linalg.zero_level(
-        1, linalg.eps_of(float), np.bincount(side, one_over_sine.reshape(-1))
-    )
-    return np.where(np.abs(weights) <= rounding, 0.0, weights)
+    size = np.bincount(side, one_over_sine.reshape(-1))
+    rounding = linalg.zero_level(1, linalg.eps_of(float), size)
+    return np.where(weights <= rounding, 0.0, weights)
 
 
 def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
@@ -267,9 +264,8 @@ def vertex_areas(points: npt.ArrayLike, faces: npt.ArrayLike) -> np.ndarray:
     areas = np.bincount(faces.reshape(-1), shares, minlength=len(points))
     with np.errstate(over="ignore"):
         returned = np.ldexp(areas, 2 * exponent).astype(points.dtype)
-    if (
-        v := checks.first_true(~np.isfinite(returned) | ((returned == 0) & (areas > 0)))
-    ) is not None:
+    lost = ~np.isfinite(returned) | ((returned == 0) & (areas > 0))
+    if (v := checks.first_true(lost)) is not None:
         raise ValueError(
             f"`points` has coordinates up to 2**{exponent}, so that the area of vertex {v} is not "
             f"representable in {points.dtype}: rescale the points"

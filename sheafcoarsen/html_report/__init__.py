@@ -1,11 +1,4 @@
-"""A self-contained HTML report: a verdict, then sizes, losses, spectra, checks.
-
-``_report``
-    `report` and the page: the notebook representations of objects, with pictures, in one
-    template; written atomically.
-``results``
-    The data of the report: a smooth cochain, low spectra, worst edges, calls; and the verdict.
-"""
+"""A self-contained HTML report: a verdict, then sizes, losses, spectra, checks."""
 
 from sheafcoarsen.html_report._report import Positions, report, write_report
 from sheafcoarsen.html_report.results import SMOOTHING_STEPS, smooth_cochain, stage, worst_edges

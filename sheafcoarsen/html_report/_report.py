@@ -16,16 +16,14 @@ import numpy as np
 import numpy.typing as npt
 
 from sheafcoarsen import plot
-from sheafcoarsen._support import CochainLike, checks, files, tables
+from sheafcoarsen._support import CochainLike, checks, files, linalg, tables
 from sheafcoarsen.coarsening import Coarsening, check_coarsening, energy_ledger
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.html_report.results import (
     SMOOTHING_STEPS,
     call_of,
-    cost_of_poses,
-    retained,
-    size_and_growth,
+    percent,
     sizes_and_checks,
     smooth_cochain,
     spectra_of,
@@ -93,8 +91,8 @@ class Positions(NamedTuple):
     up: Any = "z"
 
 
-Section = tuple[str, list[str]]  # a heading, and the HTML below it
-Contents = tuple[list[str], str, list[Section]]  # parts of the verdict, call, sections
+# parts of the verdict, the call, and sections: a heading, and HTML or the objects below it
+Contents = tuple[list[str], str, list[tuple[str, list]]]
 
 
 def report(
@@ -193,14 +191,12 @@ def write_report(
     target = files.output_path(path)
     checks.check_matplotlib()
     own: dict[str, float] = {}
-    at = at or Positions()
-    contents: Contents
+    at, body = at or Positions(), []
     verdict: Any
-    kind, body = type(C).__name__, []
     if isinstance(C, Synchronization):
         with stage(own, "certificate"):
             verdict = C.certify()
-        contents = _about_poses(C, verdict, at, own)
+        parts, call, sections = _about_poses(C, verdict, at.pos, own)
         title, heading = f"{C.n_vertices:,} poses", "Certificate"
         remark = (
             "No poses have a lower cost than the lower bound (Rosen et al., IJRR 2019). If cost "
@@ -209,13 +205,13 @@ def write_report(
     else:
         with stage(own, "verification"):
             verdict = verify(C)
-        if isinstance(C, Hierarchy):
-            contents = _about_hierarchy(C, verdict, at, own, x)
-        elif isinstance(C, Elimination):
-            contents = _about_elimination(C, verdict, at, own)
-        else:
-            contents = _about_coarsening(C, verdict, at, own, x)
         coarse = C.sheaves[-1] if isinstance(C, Hierarchy) else C.sheaf
+        if isinstance(C, Elimination):
+            parts, call, sections = _about_elimination(C, verdict, at, own)
+        else:
+            about: Callable = _about_hierarchy if isinstance(C, Hierarchy) else _about_coarsening
+            parts, call, sections = about(C, at, own, x)
+            parts += sizes_and_checks(C.fine, coarse, verdict)
         title = f"{C.fine.n_vertices:,} → {coarse.n_vertices:,} vertices"
         heading = "Verification"
         remark = (
@@ -225,20 +221,20 @@ def write_report(
         )
         if not verdict.passed:
             body.append(f'<p class="failed">Verification: {tables.text(verdict.summary)}</p>')
-    parts, call, sections = contents
     sentence = "; ".join(parts)
     sentence = sentence[:1].upper() + sentence[1:] + "."
     body += [f'<p class="verdict">{tables.text(sentence)}</p>', note(repr(C).partition("\n")[0])]
     seconds = (times or {}) | {f"this report: {step}": took for step, took in own.items()}
     rows = [(step, f"{took:.3f} s") for step, took in seconds.items()]
     for headline, blocks in (
-        ("How it was made", _reproduction(name, command, call)),
+        ("How it was made", _reproduction(name, command or call)),
         *sections,
-        (heading, [_shown(verdict), note(remark)]),
+        (heading, [verdict, note(remark)]),
         ("Times", [_wide(tables.table(rows))]),
     ):
-        body += [f"<h2>{tables.text(headline)}</h2>", *blocks]
-    title = tables.text(f"{name or kind}: {title}")
+        body.append(f"<h2>{tables.text(headline)}</h2>")
+        body += [b if isinstance(b, str) else _wide(b._repr_html_()) for b in blocks]
+    title = tables.text(f"{name or type(C).__name__}: {title}")
     content = "\n".join(body)
     page = f"""<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8">
@@ -258,7 +254,7 @@ def write_report(
 
 def _losses(
     C: Coarsening | Hierarchy, given: np.ndarray | None, times: dict
-) -> tuple[list[str], list[str]]:
+) -> tuple[list[str], tuple[str, list]]:
     """Return what the verdict says about the losses of a cochain, and the section about them."""
     with stage(times, "losses"):
         x = smooth_cochain(C.fine) if given is None else given
@@ -266,15 +262,19 @@ def _losses(
             ledger: Any = C.ledger(x) if isinstance(C, Hierarchy) else energy_ledger(C, x)
         except ValueError as error:
             unknown = "the retained part of a cochain is not known, because R is not an isometry"
-            return [unknown], [note(str(error))]
-        parts = [retained(C, x, given is not None)]
+            return [unknown], ("What was lost", [note(str(error))])
+        lost = linalg.norm(x - C.lift(C.pool(x))) / (linalg.norm(x) or 1.0)
+        part = f"{percent(1 - lost**2)} of the squared norm of "
     which = "x"
     if given is None:
+        part += "a random cochain, smoothed, is kept (for yours: sc.report(C, path, x=x))"
         which = f"a random cochain of norm 1 after {SMOOTHING_STEPS} damped steps x - L x / s, s "
         which += "the row sums of abs(L),"
-    elif np.size(ledger.fine_energy) > 1:
-        columns = tables.counted(given.shape[1], "column")
-        which = f"the {columns} of x, which the picture adds up,"
+    else:
+        part += "x is kept"
+        if np.size(ledger.fine_energy) > 1:
+            columns = tables.counted(given.shape[1], "column")
+            which = f"the {columns} of x, which the picture adds up,"
     remark = (
         f"The energy norm(delta x)^2 of {which} and what becomes of it. The first "
         f"{len(ledger.lines)} lines add up to the fine energy, up to rounding, which the closure "
@@ -284,30 +284,29 @@ def _losses(
     with stage(times, "pictures"):
         size, alt = (7.5, 2.3 + 0.32 * len(ledger.lines)), "The energy of the cochain, line by line"
         picture = figure("ledger", alt, plot.ledger, ledger, size=size)
-    return parts, [note(remark), _shown(ledger), picture]
+    return [part], ("What was lost", [note(remark), ledger, picture])
 
 
 def _about_coarsening(
-    C: Coarsening, verdict: Verification, at: Positions, times: dict, given: np.ndarray | None
+    C: Coarsening, at: Positions, times: dict, given: np.ndarray | None
 ) -> Contents:
     parts, losses = _losses(C, given, times)
     with stage(times, "eigenvalues"):
         low = spectra_of(C)
     with stage(times, "pictures"):
-        clusters = [_shown(C.partition), _cluster_table(C)]
+        clusters = [C.partition, _cluster_table(C)]
         if C.modes is not None:
             alt = "Kept and first discarded eigenvalues of every cluster"
-            clusters += [_shown(C.modes), figure("spectra", alt, plot.spectra, C)]
+            clusters += [C.modes, figure("spectra", alt, plot.spectra, C)]
         sheaves = _level(C, at, "fine graph")
         if not C.loops:
             remark = "No loop-cells were requested: retained internal energy is omitted."
             sheaves.append(note(remark))
         if isinstance(low, str):
-            spectra = [note(low)]
+            spectra: list = [note(low)]
         else:
             parts.append(spectrum_errors(low[0], component_count(C.fine)))
-            alt = "Low eigenvalues of the fine and the coarse Laplacian"
-            spectra = [_shown(Q) for Q in low if Q is not None]
+            spectra = [Q for Q in low if Q is not None]
             if low[1] is not None:
                 remark = (
                     "The i-th eigenvalues of L and R* L R are lambda and nu; gamma is the smallest "
@@ -316,27 +315,28 @@ def _about_coarsening(
                     "sqrt(kappa^2 + 4 kappa)) / 2, and rounding the largest error of a computed nu."
                 )
                 spectra.append(note(remark))
+            alt = "Low eigenvalues of the fine and the coarse Laplacian"
             spectra.append(figure("quality", alt, plot.quality, *low))
     sections = [
-        ("What went in", [_shown(C.fine)]),
+        ("What went in", [C.fine]),
         ("What came out", sheaves),
         ("Clusters and their modes", clusters),
-        ("What was lost", losses),
+        losses,
         ("Low eigenvalues", spectra),
     ]
-    return [*parts, *sizes_and_checks(C.fine, C.sheaf, verdict)], call_of(C), sections
+    return parts, call_of(C), sections
 
 
-def _level(C: Coarsening | Elimination | Sparsification, at: Positions, graph: str) -> list[str]:
-    """Return the description of one level, and the picture of its two graphs."""
+def _level(C: Coarsening | Elimination | Sparsification, at: Positions, graph: str) -> list:
+    """Return one level, and the picture of its two graphs."""
     if isinstance(C, Sparsification):
-        return [_shown(C)]
+        return [C]
     alt = f"The {graph} in its clusters, and the coarse graph"
     draw: Callable = partial(plot.partition, **at._asdict())
     if isinstance(C, Elimination):
         alt = "The fine graph, and the graph that is left"
         draw = partial(plot.elimination, pos=at.pos, up=at.up)
-    return [_shown(C), figure("partition", alt, draw, C, size=(12.5, 7))]
+    return [C, figure("partition", alt, draw, C, size=(12.5, 7))]
 
 
 def _about_elimination(
@@ -344,24 +344,31 @@ def _about_elimination(
 ) -> Contents:
     with stage(times, "pictures"):
         graphs = _level(K, at, "fine graph")
-    sections = [("What went, and what is left", graphs), ("What is left", [_shown(K.sheaf)])]
-    return size_and_growth(K, verdict), call_of(K), sections
+    S = K.sizes
+    gone, before = S.vertices[0] - S.vertices[1], max(S.nonzeros[0], 1)
+    growth = "without bound" if np.isinf(K.growth) else f"up to {K.growth:.3g} times"
+    parts = [
+        f"{gone:,} of {S.vertices[0]:,} vertices are solved for",
+        f"the Laplacian of the others has {S.nonzeros[1] / before:.0%} of the nonzeros",
+        f"right-hand sides and rounding errors grow {growth} in the reduction to them"
+        if S.vertices[1]
+        else f"nothing is left to solve; rounding errors grow {growth} in the elimination",
+    ]
+    if not K.is_determined:
+        parts.append("some sections live on eliminated vertices alone")
+    parts.append("all checks passed" if verdict.passed else "a check FAILED")
+    return parts, call_of(K), [("What went, and what is left", graphs), ("What is left", [K.sheaf])]
 
 
 def _about_hierarchy(
-    H: Hierarchy, verdict: Verification, at: Positions, times: dict, given: np.ndarray | None
+    H: Hierarchy, at: Positions, times: dict, given: np.ndarray | None
 ) -> Contents:
-    coarsest = H.sheaves[-1]
     vertices = tables.counted(H.fine.n_vertices, "vertex", "vertices")
-    become = f"{vertices} become {coarsest.n_vertices:,} in {tables.counted(len(H), 'level')}"
+    levels = tables.counted(len(H), "level")
     parts, losses = _losses(H, given, times)
     with stage(times, "pictures"):
         sizes = figure("hierarchy", "The sizes of the sheaves of all levels", plot.hierarchy, H)
-        sections = [
-            ("What went in", [_shown(H.fine)]),
-            ("Levels", [_shown(H), sizes]),
-            ("What was lost", losses),
-        ]
+        sections: list = [("What went in", [H.fine]), ("Levels", [H, sizes]), losses]
         for i, level in enumerate(H):
             sections.append((f"Level {i}", _level(level, at, f"graph of level {i}")))
             if at.pos is None or isinstance(level, Sparsification):  # which moves no vertex
@@ -377,16 +384,14 @@ def _about_hierarchy(
                 sums = level.partition.assignment_matrix().T @ pos
                 pos = sums / level.partition.sizes[:, None]
             at = Positions(pos, None, at.up)
+    become = f"{vertices} become {H.sheaves[-1].n_vertices:,} in {levels}"
     call = "\n".join(f"level {i}: {call_of(level)}" for i, level in enumerate(H))
-    return [become, *parts, *sizes_and_checks(H.fine, coarsest, verdict)], call, sections
+    return [become, *parts], call, sections
 
 
-def _about_poses(
-    S: Synchronization, verdict: PoseCertificate, at: Positions, times: dict
-) -> Contents:
-    pos = at.pos
+def _about_poses(S: Synchronization, Z: PoseCertificate, pos: Any, times: dict) -> Contents:
     G, is_graph = S.measurements, isinstance(S.measurements, PoseGraph)
-    sections = [("What was measured", [_shown(G)])]
+    sections: list = [("What was measured", [G])]
     with stage(times, "pictures"):
         head, *rows = worst_edges(S)
         if S.translations is not None or pos is not None:
@@ -405,11 +410,19 @@ def _about_poses(
             "Residuals, angles and distances are those of this map."
         )
         worst.insert(0, note(remark))
-    sections += [("Result", [_shown(S)]), ("Worst edges", worst)]
+    sections += [("Result", [S]), ("Worst edges", worst)]
+    parts = [f"no poses have a lower cost than these, {Z.cost:.6g}"]
+    if not Z.is_optimal:
+        parts = [
+            f"the cost is {Z.cost:.6g}, and that of all poses at least "
+            f"{Z.lower_bound:.6g}: these may be the best or a local minimum"
+        ]
+    if S.weights is not None:
+        parts.append(f"{S._n_left_out:,} of {S.n_edges:,} measurements were left out")
     # the call, but for its seed, its start and its trusted edges
     how = {"tls": 'robust="tls"', "start": "start=..."}.get(S.method, f'method="{S.method}"')
     call = f"sc.synchronize({'G' if is_graph else 'F'}, {how}, refine={len(S.costs) > 1})"
-    return cost_of_poses(S, verdict), call, sections
+    return parts, call, sections
 
 
 def _cluster_table(C: Coarsening) -> str:
@@ -430,8 +443,8 @@ def _cluster_table(C: Coarsening) -> str:
     return _wide(tables.table(rows, head=head, caption=caption))
 
 
-def _reproduction(name: str | None, command: str | None, call: str) -> list[str]:
-    """Return what is needed to reproduce the result: input, date, versions and command."""
+def _reproduction(name: str | None, call: str) -> list[str]:
+    """Return what is needed to reproduce the result: input, date, versions and call."""
     versions = [
         f"{package} {importlib.metadata.version(package)}"
         for package in ("sheafcoarsen", "numpy", "scipy", "numba")
@@ -441,7 +454,7 @@ def _reproduction(name: str | None, command: str | None, call: str) -> list[str]
         ("date", datetime.datetime.now().astimezone().isoformat(sep=" ", timespec="minutes")),
         ("made with", ", ".join([*versions, f"Python {platform.python_version()}"])),
     ]
-    lines = "\n".join(map(tables.text, (command or call).splitlines()))
+    lines = "\n".join(map(tables.text, call.splitlines()))
     return [_wide(tables.table(rows)), f'<pre class="wide">{lines}</pre>']
 
 
@@ -451,10 +464,6 @@ def _reproduction(name: str | None, command: str | None, call: str) -> list[str]
 def note(sentence: str) -> str:
     """Return a paragraph in the style of remarks."""
     return f'<p class="note">{tables.text(sentence)}</p>'
-
-
-def _shown(item: Any) -> str:
-    return _wide(item._repr_html_())
 
 
 def _wide(table: str) -> str:

@@ -6,15 +6,13 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from sheafcoarsen._support import linalg
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.elimination import Elimination
-from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.operators import count_nonzeros, laplacian
 from sheafcoarsen.quality import Certificate, SpectralQuality, certificate, spectral_quality
 from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.solve import Sparsification
-from sheafcoarsen.synchronization import PoseCertificate, Synchronization
+from sheafcoarsen.synchronization import Synchronization
 from sheafcoarsen.verification import Verification
 
 QUALITY_BELOW = 100_000
@@ -112,15 +110,6 @@ def call_of(C: Coarsening | Elimination | Sparsification) -> str:
 # ---------------------------------------------------------------- the verdict
 
 
-def retained(C: Coarsening | Hierarchy, x: np.ndarray, given: bool) -> str:
-    """Return a phrase with the retained fraction of ``x``, a user's cochain or a smooth one."""
-    lost = linalg.norm(x - C.lift(C.pool(x))) / (linalg.norm(x) or 1.0)
-    share = f"{percent(1 - lost**2)} of the squared norm of"
-    if given:
-        return f"{share} x is kept"
-    return f"{share} a random cochain, smoothed, is kept (for yours: sc.report(C, path, x=x))"
-
-
 def sizes_and_checks(fine: CellularSheaf, coarse: CellularSheaf, verdict: Verification) -> list:
     """Return phrases on the sizes of two sheaves and their Laplacians, and on failed checks."""
     before, after = count_nonzeros(fine), count_nonzeros(coarse)
@@ -132,19 +121,6 @@ def sizes_and_checks(fine: CellularSheaf, coarse: CellularSheaf, verdict: Verifi
     if held < applied:
         checks = f"{applied - held} of {applied} checks of the theory FAILED"
     return [f"{size}, {after:,} entries instead of {before:,}", checks]
-
-
-def cost_of_poses(S: Synchronization, Z: PoseCertificate) -> list[str]:
-    """Return phrases on the cost of poses, its lower bound, and measurements left out."""
-    parts = [f"no poses have a lower cost than these, {Z.cost:.6g}"]
-    if not Z.is_optimal:
-        parts = [
-            f"the cost is {Z.cost:.6g}, and that of all poses at least "
-            f"{Z.lower_bound:.6g}: these may be the best or a local minimum"
-        ]
-    if S.weights is not None:
-        parts.append(f"{S._n_left_out:,} of {S.n_edges:,} measurements were left out")
-    return parts
 
 
 def spectrum_errors(Q: SpectralQuality, n_components: int) -> str:
@@ -171,24 +147,6 @@ def spectrum_errors(Q: SpectralQuality, n_components: int) -> str:
     if len(there) < len(errors):
         much += f", {len(errors) - len(there)} more have no coarse value"
     return f"{zeros}, {much}"
-
-
-def size_and_growth(K: Elimination, verdict: Verification) -> list[str]:
-    """Return phrases on the size of an elimination, growth of rounding errors and checks."""
-    S = K.sizes
-    gone, before = S.vertices[0] - S.vertices[1], max(S.nonzeros[0], 1)
-    growth = "without bound" if np.isinf(K.growth) else f"up to {K.growth:.3g} times"
-    parts = [
-        f"{gone:,} of {S.vertices[0]:,} vertices are solved for",
-        f"the Laplacian of the others has {S.nonzeros[1] / before:.0%} of the nonzeros",
-        f"right-hand sides and rounding errors grow {growth} in the reduction to them"
-        if S.vertices[1]
-        else f"nothing is left to solve; rounding errors grow {growth} in the elimination",
-    ]
-    if not K.is_determined:
-        parts.append("some sections live on eliminated vertices alone")
-    parts.append("all checks passed" if verdict.passed else "a check FAILED")
-    return parts
 
 
 def percent(share: float) -> str:

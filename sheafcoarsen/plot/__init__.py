@@ -11,29 +11,12 @@ Legends are below the axes if the figure has a layout, as in ``plt.subplots(layo
 >>> C = sc.coarsen(F, sc.select(F, 5), rank=2)
 >>> sc.plot.spectra(C, ax=Figure().add_subplot()).get_title()
 'local spectra: retained eigenvalues and the gap above them'
-
-The modules, one for each kind of plot:
-
-``_graphs``
-    `partition`: both graphs, side by side; `elimination`: the fine graph and the remaining one.
-``_surface``
-    `surface` and `field`: numbers and tangent vectors on a mesh.
-``_charts``
-    `spectra` of all clusters, `quality`: the low spectra of both sheaves, `ledger`: energy, line by
-    line, and `hierarchy`: sizes of all levels.
-``_modes``
-    `modes`: the lowest eigenvalues of a sheaf, and their eigenvectors.
-``_poses``
-    `poses`: trajectory, measurements and landmarks.
-``positions``, ``draw``
-    Common functions: positions in a picture; axes, titles, legends, lines, marks, colours.
 """
 
 from sheafcoarsen.plot._charts import hierarchy, ledger, quality, spectra
+from sheafcoarsen.plot._fields import field, modes, surface
 from sheafcoarsen.plot._graphs import elimination, partition
-from sheafcoarsen.plot._modes import modes
 from sheafcoarsen.plot._poses import poses
-from sheafcoarsen.plot._surface import field, surface
 
 __all__ = [
     "elimination",

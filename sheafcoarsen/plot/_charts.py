@@ -299,24 +299,26 @@ def ledger(E: EnergyLedger | HierarchyLedger, *, ax: Axes | None = None) -> Axes
     'fine energy'
     """
     checks.kind("E", E, EnergyLedger, HierarchyLedger)
-    bars = {
-        "kept": (MIDDLE, "", "kept"),
-        "lost": ("#E8E3B0", "", "discarded"),
-        "coupling": ("white", "////", "coupling"),
-        "total": (DARK, "", "fine energy, computed on its own"),
-    }
+    kinds = (
+        ("kept", MIDDLE, ""),
+        ("discarded", "#E8E3B0", ""),
+        ("coupling", "white", "////"),
+        ("fine energy, computed on its own", DARK, ""),
+    )
     names = [*E.lines, "fine energy"]
     values = np.array([*map(np.sum, E.lines.values()), np.sum(E.fine_energy)], dtype=float)
-    roles = np.array([_role(name) for name in names])
-    if isinstance(E, EnergyLedger):  # sort lines as in `bars`
-        order = np.argsort([list(bars).index(role) for role in roles], kind="stable")
-        names, values, roles = [names[i] for i in order], values[order], roles[order]
+    is_lost = ["discarded" in name or name.startswith("level") for name in names]
+    kind = np.where(["coupling" in name for name in names], 2, is_lost)
+    kind[-1] = 3
+    if isinstance(E, EnergyLedger):
+        order = np.argsort(kind, kind="stable")
+        names, values, kind = [names[i] for i in order], values[order], kind[order]
     ax = draw.axes_or_new(ax, 7, 1.2 + 0.4 * len(names))
     fine, ends = float(values[-1]), np.cumsum(values[:-1])
     starts = np.append(ends - values[:-1], 0.0)
     y = np.arange(len(names))
-    for role, (color, hatch, label) in bars.items():
-        own = roles == role
+    for k, (label, color, hatch) in enumerate(kinds):
+        own = kind == k
         if own.any():
             style: dict = {"facecolor": color, "hatch": hatch, "height": 0.62, "label": label}
             style |= {"edgecolor": "black", "linewidth": 0.7}
@@ -359,12 +361,3 @@ def _make_space(ax: Any) -> None:
         ax.figure.subplots_adjust(left=box.x0 + x, bottom=box.y0 + y)
     else:
         ax.set_position((box.x0 + x, box.y0 + y, box.width - x, box.height - y))
-
-
-def _role(name: str) -> str:
-    """Return the role of the ledger line with the given name, a key of ``bars`` in `ledger`."""
-    if name == "fine energy":
-        return "total"
-    if "coupling" in name:
-        return "coupling"
-    return "lost" if "discarded" in name or name.startswith("level") else "kept"

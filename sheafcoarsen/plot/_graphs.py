@@ -1,8 +1,6 @@
 """Plots of two graphs side by side: a partition and its coarse graph, and an elimination.
 
-Lightness, shape or position distinguish objects, never hue alone. Large plots consist of one
-collection of markers, rasterized in vector files, and omit lines that would be indistinguishable;
-a note says so.
+Lightness, shape or position distinguish objects, never hue alone.
 """
 
 from __future__ import annotations
@@ -15,7 +13,7 @@ from sheafcoarsen._support import Vertices, checks, labels, linalg, tables
 from sheafcoarsen.coarsening import Coarsening, check_coarsening
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.plot import draw, positions
-from sheafcoarsen.plot._surface import fill_cells, fill_faces
+from sheafcoarsen.plot._fields import fill_faces
 from sheafcoarsen.plot.positions import Places, UpAxis
 
 if TYPE_CHECKING:
@@ -155,9 +153,8 @@ def elimination(
     pos : array_like, shape (n, 2) or (n, 3), or dict from vertex labels to positions, optional
         Positions of the fine vertices. By default computed from distances in the graph.
     names : array_like of int or bool, or sequence of names, optional
-        Vertices whose names, or indices without names, are written next to them. By default, if a
-        panel has at most 20 vertices, all whose names are not integers. A name is moved to where it
-        covers little of texts and vertices. Lines join distant ones to their vertices.
+        Vertices whose names are written next to them, as in :func:`partition`. By default, if a
+        panel has at most 20 vertices, all whose names are not integers.
     view, up : pair of float, str
         The view of positions in space, as in :func:`surface`.
     ax : matplotlib Axes, optional
@@ -209,14 +206,12 @@ def elimination(
     many &= not many.all()
     if chosen is not None:
         many &= ~np.isin(K.kept, chosen)
-    junctions = remaining_places[many]
     hollow = disc | {"s": 2 * size, "c": "1.0", "linewidths": min(1.0, np.sqrt(size) / 4)}
 
     def mark_kept(ax: Axes) -> list:
         kept = draw.marks(ax, "kept", remaining_places, **disc)
         label = f"kept, more than {tables.counted(K.max_neighbors, 'neighbour')}"
-        rings = draw.marks(ax, label, junctions, **hollow)
-        return [kept, rings]
+        return [kept, draw.marks(ax, label, remaining_places[many], **hollow)]
 
     handles += mark_kept(left)
     total = tables.counted(F.n_vertices, "vertex", "vertices")
@@ -232,16 +227,14 @@ def elimination(
     label = "edges between former neighbours"
     notes += _draw_edges(right, label, remaining_places, old, colors="0.1", **style)
     handles = [*right.collections, *mark_kept(right)]
-    words = [
-        tables.counted(G.n_vertices, "vertex", "vertices"),
-        tables.counted(len(remaining), "edge"),
-    ]
+    title = tables.counted(G.n_vertices, "vertex", "vertices")
+    title += f", {tables.counted(len(remaining), 'edge')}"
     at = remaining_places[G.edges[G.edges[:, 0] == G.edges[:, 1], 0]]
     if len(at):
         rings: dict = {"facecolors": "none", "edgecolors": "0.1", "linewidths": 0.8, "zorder": 2}
         handles.append(draw.marks(right, "loops", at, s=4 * size, **rings))
-        words.append(tables.counted(len(at), "loop"))
-    _finish(right, ", ".join(words), handles, notes)
+        title += f", {tables.counted(len(at), 'loop')}"
+    _finish(right, title, handles, notes)
     draw.frame(left, places)
     draw.frame(right, places)
     if chosen is None:
@@ -259,8 +252,7 @@ def _two_panels(
 ) -> tuple[Axes, Axes, Axes, float]:
     """Return axes, two insets for graphs, and a nominal area of an inset in square points.
 
-    New axes have ``words`` inches for text in addition to the graphs. The area is 1.3 times the
-    squared width of an inset, whatever its height.
+    New axes have ``words`` inches for text in addition to the graphs.
     """
     spread = np.ptp(places, axis=0) if len(places) else np.ones(2)
     height = float(np.clip(5 * spread[1] / max(spread[0], 1e-300), 1.2, 5.5)) + words
@@ -306,14 +298,12 @@ def _draw_fine(
 ) -> float:
     """Draw the fine graph and return the radius of its vertices in points."""
     F, labels, n = C.fine, C.partition.labels, C.fine.n_vertices
-    counts = (
-        f"{tables.counted(n, 'vertex', 'vertices')} in {tables.counted(len(colors), 'cluster')}"
-    )
-    draw.title(ax, f"fine graph: {counts}")
+    clusters = tables.counted(len(colors), "cluster")
+    draw.title(ax, f"fine graph: {tables.counted(n, 'vertex', 'vertices')} in {clusters}")
     proper = F.edges[:, 0] != F.edges[:, 1]
     area = 0.0
     if places.scene is not None:
-        fill_cells(ax, places.scene, colors[labels, :3])
+        fill_faces(ax, places.scene, colors[labels[places.scene.faces], :3])
         what = "faces of more than one cluster are divided among them"
     else:
         if places.by_quotient:
@@ -378,9 +368,9 @@ def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
 def _draw_pairs(
     ax: Axes, C: Coarsening, places: Places, label: str, widths: np.ndarray, grey: str, zorder: int
 ) -> bool:
-    """Draw a line for each retained pair of clusters and return whether some are negative.
+    """Draw a line for each retained pair of clusters and return whether some are red.
 
-    Lines of pairs whose crossing edges have negative weights in sum are red, the others grey.
+    These are pairs whose crossing edges have negative weights in sum.
     """
     from matplotlib.colors import to_rgba
 
@@ -445,10 +435,8 @@ def _draw_coarse(
     draw.marks(ax, "vertices", places.coarse[shown], **style)
     for d in _both_ends(C.ranks[shown]):
         style = disc | {"markeredgecolor": "0.15", "markeredgewidth": 0.5}
-        style |= {
-            "color": "0.5" if d else "1.0",
-            "markersize": diameter * max(np.sqrt(d / largest), 0.2),
-        }
+        size = diameter * max(np.sqrt(d / largest), 0.2)
+        style |= {"color": "0.5" if d else "1.0", "markersize": size}
         handles.append(Line2D([], [], label=f"vertex stalk dim {d}", **style))
     hidden = K - int(shown.sum())
     if hidden:
@@ -456,8 +444,7 @@ def _draw_coarse(
     elif kept < crossing:
         notes.append(f"{crossing - kept:,} of {crossing:,} edges not drawn")
     counts = f"{tables.counted(K, 'vertex', 'vertices')}, {tables.counted(crossing, 'edge')}"
-    title = f"coarse graph: {counts}, {tables.counted(n_loops, 'loop')}"
-    _finish(ax, title, handles, notes)
+    _finish(ax, f"coarse graph: {counts}, {tables.counted(n_loops, 'loop')}", handles, notes)
     return sizes
 
 

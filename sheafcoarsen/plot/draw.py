@@ -7,8 +7,8 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
+import networkx as nx
 import numpy as np
-import scipy.sparse
 from scipy.spatial import cKDTree
 
 from sheafcoarsen._support import checks, ragged, tables
@@ -109,9 +109,8 @@ def frame(ax: Axes, places: np.ndarray) -> None:
 
 def frame_of(places: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Return the centre of the frame, and its half-width and half-height."""
-    low, high = (
-        (places.min(axis=0), places.max(axis=0)) if len(places) else (np.zeros(2), np.ones(2))
-    )
+    places = places if len(places) else np.eye(2)
+    low, high = places.min(axis=0), places.max(axis=0)
     middle, half = low / 2 + high / 2, max(float((high - low).max()) / 2, 1e-300)
     half = 1.0 if half <= 1e-12 * float(np.abs(middle).max()) or half == 1e-300 else half
     return middle, np.maximum(high / 2 - low / 2, 0.2 * half) + 0.14 * half
@@ -162,10 +161,7 @@ def legend(ax: Axes, *, below: bool = False) -> None:
 
 
 def legend_below(ax: Axes, handles: list, points: float, *, ncols: int = 3, **style: Any) -> list:
-    """Add a legend ``points`` below the axes, if there are handles, and return the marks in it.
-
-    It has as many columns as fit, at most ``ncols``.
-    """
+    """Add a legend of up to ``ncols`` columns, ``points`` below the axes; return its marks."""
     from matplotlib.transforms import ScaledTranslation
 
     below = ax.transAxes + ScaledTranslation(0, -points / 72, ax.figure.dpi_scale_trans)
@@ -251,12 +247,11 @@ def write(
 ) -> None:
     """Write each word where it covers least, after the other texts of an inset.
 
-    Every word has a list of vertices and places round them. It takes the best place of the first
-    item with one where it covers almost nothing, or else the place where it covers least of
-    vertices, lines, earlier texts and the outside. A place nearly as near to another vertex, of
-    those ``marked``, costs 40 square points, one that touches it 80 more. A leader, which avoids
-    vertices and texts, joins a word to its vertex if it is distant or nearly as near to another
-    one, and if there is more than one item.
+    Every word has a list of vertices and places round them, and takes the best place of the first
+    item with one where it covers almost nothing of vertices, lines, earlier texts and the outside,
+    or else the best of all. A place nearly as near to another vertex, of those ``marked``, costs 40
+    square points, one that touches it 80 more. If there are several items, a line joins a word to
+    its vertex if it is distant or nearly as near to another one.
     """
     from matplotlib.backends.backend_agg import RendererAgg
     from matplotlib.collections import PathCollection
@@ -320,8 +315,8 @@ def _on_lines(ax: Axes) -> np.ndarray:
     ends = np.reshape([line[[0, -1]] for group in drawn for line in group], (-1, 2, 2))
     if len(ends) > MARKERS:
         return np.zeros((0, 4))
-    begin, end = ax.transData.transform(ends.reshape(-1, 2)).reshape(-1, 2, 2).swapaxes(0, 1)
-    begin, end = begin * 72 / ax.figure.dpi, end * 72 / ax.figure.dpi
+    ends = ax.transData.transform(ends.reshape(-1, 2)).reshape(-1, 2, 2) * 72 / ax.figure.dpi
+    begin, end = ends.swapaxes(0, 1)
     counts = np.ceil(np.linalg.norm(end - begin, axis=1) / 4).astype(int)
     line = np.repeat(np.arange(len(ends)), counts)
     share = ((ragged.ranges(np.zeros_like(counts), counts) + 0.5) / counts[line])[:, None]
@@ -367,19 +362,16 @@ NEGATIVE = "#E41A1C"
 def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
     """Return colours of n clusters, shape (n, 4), that differ between the clusters of each pair.
 
-    Of several free colours a cluster takes the least used one, because clusters may be close to
-    each other in a plot without an edge.
+    Of several free colours a cluster takes the least used one, since near ones may have no edge.
     """
     which, many = np.arange(n), len(PALETTE)
     if n > 10:  # up to 10 colours differ at first sight
-        ends = pairs[pairs[:, 0] != pairs[:, 1]].T
-        near = scipy.sparse.coo_array((np.ones(ends.shape[1]), tuple(ends)), shape=(n, n))
-        near = (near + near.T).tocsr()
-        groups = np.split(near.indices, near.indptr[1:-1])
+        graph = nx.empty_graph(n)
+        graph.add_edges_from(pairs[pairs[:, 0] != pairs[:, 1]].tolist())
         which[:] = -1
         used = np.zeros(many, np.int64)
-        for a in np.argsort(-np.diff(near.indptr), kind="stable").tolist():
-            taken = which[groups[a]]
+        for a in sorted(graph, key=graph.degree, reverse=True):
+            taken = which[list(graph[a])]
             free = np.setdiff1d(np.arange(many), taken)
             if len(free):
                 which[a] = free[used[free].argmin()]
@@ -411,11 +403,7 @@ def palette(count: int) -> np.ndarray:
 
 
 def signed_weights(F: CellularSheaf) -> np.ndarray:
-    """Return the weights of the edges of a sheaf with real stalks of dimension 1, shape (m,).
-
-    They are the scalar products of both maps of an edge. In other sheaves all are zero, so that no
-    edge counts as negative.
-    """
+    """Return the scalar products of the maps of each edge, zero unless stalks are real numbers."""
     if F.dtype.kind == "c" or (F.vertex_dims != 1).any():
         return np.zeros(F.n_edges)
     edge = np.repeat(np.arange(F.n_edges), F.edge_dims)

@@ -43,8 +43,7 @@ def view_from(view: Any, up: Any) -> View:
     e, a = np.radians([sign * elevation, azimuth])
     toward = np.array([np.cos(e) * np.cos(a), np.cos(e) * np.sin(a), np.sin(e)])
     right = np.array([-np.sin(a), np.cos(a), 0.0])
-    # cyclic permutation that maps the third axis to ``up``
-    turn = {"z": 0, "y": 2, "x": 1}[axis]
+    turn = "xyz".index(axis) + 1  # maps the third axis to ``up``
     toward, right = np.roll(toward, turn), np.roll(right, turn)
     options = {"elev": sign * elevation, "azim": azimuth, "vertical_axis": axis}
     options["roll"] = 0 if sign > 0 else 180
@@ -108,16 +107,17 @@ def spread_out(points: np.ndarray, count: int) -> np.ndarray:
 
     The first is farthest from the mean. Coinciding points are chosen once.
     """
-    chosen: list[int] = []
-    distances = ((points - points.mean(axis=0)) ** 2).sum(axis=1) if len(points) else points
-    while len(chosen) < min(count, len(points)):
-        following = int(distances.argmax())
-        if chosen and distances[following] == 0:
+    if not len(points):
+        return np.zeros(0, np.int64)
+    distances = np.full(len(points), np.inf)
+    chosen = [((points - points.mean(axis=0)) ** 2).sum(axis=1).argmax()]
+    while len(chosen) < count:
+        own = ((points - points[chosen[-1]]) ** 2).sum(axis=1)
+        distances = np.minimum(distances, own)
+        if not distances.any():
             break
-        own = ((points - points[following]) ** 2).sum(axis=1)
-        distances = np.minimum(distances, own) if chosen else own
-        chosen.append(following)
-    return np.array(chosen, dtype=np.int64)
+        chosen.append(distances.argmax())
+    return np.array(chosen)
 
 
 def usual_gap(points: np.ndarray) -> float:
@@ -159,8 +159,7 @@ def flat_places(
 ) -> tuple[np.ndarray, np.ndarray, Scene | None]:
     """Return positions in the picture, (n, 2), the vertices to draw, farthest first, and a surface.
 
-    Without ``pos`` positions are computed from distances in the graph. The surface, with vertices
-    ``pos`` in space, is drawn instead of vertices; it is None without ``faces``.
+    The surface, which is drawn instead of vertices, is None without ``faces``.
     """
     seen = view_from(view, up)
     places = None if pos is None else vertex_places(F, pos)
@@ -179,16 +178,9 @@ def flat_places(
 
 
 def graph_layout(edges: np.ndarray, n: int) -> np.ndarray:
-    """Return a deterministic 2-D layout, shape (n, 2).
+    """Return a deterministic 2-D layout, shape (n, 2), with components side by side.
 
-    Neighbours are close to each other; components are side by side, each upright: in the smallest
-    rectangle, whose longer side is horizontal. All but the 20 largest are circles.
-
-    Components of more than 600 vertices are laid out by PivotMDS (Brandes and Pich): the two
-    leading singular vectors of the doubly centred squared distances to a few pivots, at the cost of
-    one breadth-first search per pivot; flat layouts are stretched a little to fill the panel.
-    Smaller components start from this layout with every vertex a pivot, and then reduce the stress
-    sum ((|x_i - x_j| - d_ij) / d_ij)^2.
+    All but the 20 largest components are circles.
     """
     ends = edges.T.astype(np.int32)  # scipy 1.14 requires int32 for shortest paths
     graph = csr_array((np.ones(len(edges)), tuple(ends)), shape=(n, n))
@@ -240,9 +232,22 @@ def _shelves(boxes: np.ndarray) -> np.ndarray:
 
 
 def _connected_layout(graph: csr_array) -> np.ndarray:
-    """Return the positions of the vertices of a connected graph of at least three vertices."""
+    """Return the positions of the vertices of a connected graph of at least three vertices.
+
+    PivotMDS (Brandes and Pich): the two leading singular vectors of the doubly centred squared
+    distances to pivots. In graphs of up to 600 vertices every vertex is a pivot, and then the
+    stress sum ((|x_i - x_j| - d_ij) / d_ij)^2 is reduced.
+    """
     small = graph.shape[0] <= 600
-    distances = dijkstra(graph, unweighted=True) if small else _distances_to_pivots(graph)
+    if small:
+        distances = dijkstra(graph, unweighted=True)
+    else:  # to pivots chosen by farthest-point sampling
+        rows: list = []
+        pivot = int(dijkstra(graph, unweighted=True, indices=0).argmax())
+        while len(rows) < 24:
+            rows.append(dijkstra(graph, unweighted=True, indices=pivot))
+            pivot = int(np.min(rows, axis=0).argmax())
+        distances = np.array(rows)
     centred = np.ascontiguousarray(distances.T) ** 2
     centred += centred.mean() - centred.mean(axis=0) - centred.mean(axis=1)[:, None]
     _, vectors = np.linalg.eigh(centred.T @ centred)
@@ -268,17 +273,6 @@ def _upright(pos: np.ndarray) -> np.ndarray:
     pos = pos @ np.array([[a, -b], [b, a]])
     width, height = np.ptp(pos, axis=0)
     return pos if width >= height else pos[:, ::-1] * [1.0, -1.0]
-
-
-def _distances_to_pivots(graph: csr_array) -> np.ndarray:
-    """Return the distances of all vertices to pivots chosen by farthest-point sampling."""
-    start = int(dijkstra(graph, unweighted=True, indices=0).argmax())
-    rows = [dijkstra(graph, unweighted=True, indices=start)]
-    nearest = rows[0]
-    while len(rows) < 24:
-        rows.append(dijkstra(graph, unweighted=True, indices=int(nearest.argmax())))
-        nearest = np.minimum(nearest, rows[-1])
-    return np.array(rows)
 
 
 def _least_stress(pos: np.ndarray, distances: np.ndarray) -> np.ndarray:
@@ -314,13 +308,11 @@ class Places(NamedTuple):
 
 
 def places_of(C: Coarsening, pos: Any, faces: Any, view: Any, up: Any) -> Places:
-    """Return positions of both graphs; a cluster is at the one of its vertices nearest to the mean.
+    """Return positions of both graphs, and what to draw of them.
 
-    Unlike means, these coincide only where vertices do. On a surface they are visible vertices, and
-    clusters without any are omitted. Without ``pos`` positions are computed from distances in the
-    graph, and clusters that overlap are moved apart, up to 20 also off edges of others. If edges
-    would cover each other (too many of them, between over a quarter of all pairs of vertices, or at
-    hubs), positions are computed in the quotient instead.
+    A cluster is at the one of its visible vertices nearest to their mean, since unlike means these
+    coincide only where vertices do. Computed positions of clusters that overlap are moved apart, up
+    to 20 also off edges of others, and computed in the quotient if edges would cover each other.
     """
     F, labels, K = C.fine, C.partition.labels, C.partition.n_clusters
     view_from(view, up)  # checks both
@@ -416,10 +408,7 @@ def _apart(centres: np.ndarray, radii: np.ndarray, pairs: np.ndarray) -> np.ndar
 
 
 def _off_lines(centres: np.ndarray, pairs: np.ndarray, gap: float) -> np.ndarray:
-    """Return positions moved to about ``gap`` from lines that join two others.
-
-    Otherwise a line would seem to end at a vertex that it passes.
-    """
+    """Return positions moved to about ``gap`` from lines that would seem to end at them."""
     own = (np.arange(len(centres))[:, None, None] == pairs).any(axis=2)
     for _ in range(50):
         start, line = centres[pairs[:, 0]], centres[pairs[:, 1]] - centres[pairs[:, 0]]

@@ -63,15 +63,6 @@ def test_noise_is_the_standard_deviation_of_the_angle():
     assert abs(angles.mean()) < 6 * 0.01 / np.sqrt(m)
 
 
-def test_noise_multiplies_transports_from_the_right():
-    graph = nx.complete_graph(5)
-    plain = transports(gallery.bundle(graph, 4, seed=88))
-    noisy = transports(gallery.bundle(graph, 4, noise=1e-6, seed=88))
-    K = (plain.swapaxes(1, 2) @ noisy - np.eye(4)) / 1e-6
-    assert np.abs(K + K.swapaxes(1, 2)).max() < 1e-3  # skew up to noise K^2
-    assert 0.3 < np.abs(K).max() < 10
-
-
 def test_equal_seeds_give_equal_bundles():
     graph = nx.path_graph(4)
     one, same, other = (gallery.bundle(graph, 2, 0.1, seed=s).head_data for s in (7, 7, 8))
@@ -108,7 +99,7 @@ def test_bundle_accepts_every_kind_of_graph(graph, dim):
     assert h0(F) == h0(constant)
 
 
-MATRICES = {
+HOLONOMIES = {
     "-1": [[-1]],
     "1": [[1.0]],
     "mirror": np.diag([1.0, -1.0, 1.0]),
@@ -116,8 +107,8 @@ MATRICES = {
     "i": [[1j]],
     "diag-1-i": np.diag([1.0, 1j]),
     "float32": np.eye(2, dtype=np.float32),
+    **{str(angle): angle for angle in (0.0, 0, 0.7, np.pi)},
 }
-HOLONOMIES = MATRICES | {str(angle): angle for angle in (0.0, 0, 0.7, np.pi)}
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7])
@@ -129,9 +120,8 @@ def test_cycle_has_identity_transports_except_for_the_holonomy(n, holonomy):
     assert F.edges.tolist() == [[v, (v + 1) % n] for v in range(n)]
     U = transports(F)
     np.testing.assert_array_equal(U[:-1], np.tile(np.eye(U.shape[1]), (n - 1, 1, 1)))
-    expected = (
-        np.array(holonomy) if np.ndim(holonomy) else plane(holonomy)
-    )  # not of minus the angle
+    # not the rotation by minus the angle
+    expected = np.array(holonomy) if np.ndim(holonomy) else plane(holonomy)
     assert_residual(U[-1] - expected, expected, n=len(expected))
 
 

@@ -7,21 +7,8 @@ import subprocess
 import numpy as np
 import pytest
 
-BROWSER = (
-    shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-)
-
-
-needs_browser = pytest.mark.skipif(
-    BROWSER is None, reason="no chromium here: the page is not looked at in a browser"
-)
-
-
-def browse(page_path, folder, *options):
-    """Open a page in a browser, and return what it writes."""
-    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu"]
-    command += [f"--user-data-dir={folder / 'profile'}", *options, page_path.as_uri()]
-    return subprocess.run(command, check=True, capture_output=True, timeout=120).stdout.decode()
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def screenshot(page_path, folder, *options):
@@ -30,12 +17,14 @@ def screenshot(page_path, folder, *options):
 
     picture = folder / "page.png"
     picture.unlink(missing_ok=True)
-    size = ("--hide-scrollbars", "--window-size=1000,3600")
-    browse(page_path, folder, f"--screenshot={picture}", *size, *options)
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+    command += ["--window-size=1000,3600", f"--user-data-dir={folder / 'profile'}"]
+    command += [f"--screenshot={picture}", *options, page_path.as_uri()]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
     return imread(picture)[:, :, :3]
 
 
-@needs_browser
+@pytest.mark.skipif(BROWSER is None, reason="no chromium here")
 def test_a_browser_renders_the_page_in_light_and_dark_mode(page, tmp_path):
     light = screenshot(page[1], tmp_path)
     dark = screenshot(page[1], tmp_path, "--blink-settings=preferredColorScheme=0")
@@ -54,11 +43,3 @@ def test_a_browser_renders_the_page_in_light_and_dark_mode(page, tmp_path):
     head = slice(20, 400)
     assert light[head].min() < 0.35
     assert dark[head].max() > 0.8
-
-
-@needs_browser
-def test_a_browser_shows_hostile_labels_as_text(page, tmp_path):
-    dom = browse(page[1], tmp_path, "--dump-dom")
-    assert "&lt;script&gt;alert(1)" in dom
-    assert "<script" not in dom
-    assert "onerror=alert(2)>" not in dom

@@ -17,7 +17,15 @@ from matplotlib.figure import Figure
 
 import sheafcoarsen as sc
 from sheafcoarsen.html_report._report import STYLE, _cluster_table, drawn
-from sheafcoarsen.html_report.results import call_of, percent, smooth_cochain
+from sheafcoarsen.html_report.results import (
+    SMOOTHING_STEPS,
+    call_of,
+    percent,
+    random_cochain,
+    smooth_cochain,
+    spectra_of,
+)
+from tests.support.helpers import assert_residual
 from tests.support.meshes import icosphere
 from tests.unit.html_report.conftest import HOSTILE, KARATE, Page, coarsened
 
@@ -117,13 +125,8 @@ def test_picture_of_the_graph_uses_the_given_positions(made, C, tmp_path, monkey
 
 def test_legends_of_reports_are_below_the_axes(C):
     seen = []
-
-    def picture(ax):
-        seen.append(sc.plot.spectra(C, ax=ax))
-        return ax
-
-    drawn(picture, size=(7.5, 4.2))
-    (ax,) = seen
+    drawn(lambda ax: seen.append(sc.plot.spectra(C, ax=ax)) or ax, size=(7.5, 4.2))
+    [ax] = seen
     assert 0 < ax.get_legend().get_window_extent().y1 < ax.bbox.y0
 
 
@@ -133,7 +136,7 @@ def test_clusters_of_a_mesh_are_drawn_on_its_faces(tmp_path, monkeypatch):
     H = sc.coarsen_levels(F, 5, 2, rank=2)
     seen = pictures(H, tmp_path, monkeypatch, pos=points, faces=faces, up="y")
     fine, coarse = ([*ax.child_axes] for _, ax in seen if ax.child_axes)
-    assert "cells" in [c.get_label() for c in fine[0].collections]
+    assert "faces" in [c.get_label() for c in fine[0].collections]
     assert "vertices" in [c.get_label() for c in coarse[0].collections]
     alone = sc.plot.partition(H[0], points, faces, up="y", ax=Figure().subplots())
     assert alone.child_axes[0].get_xlim() == fine[0].get_xlim()
@@ -182,32 +185,25 @@ def test_eigenvalues_of_large_sheaves_are_omitted_with_a_note(tmp_path, monkeypa
 
 
 @pytest.mark.parametrize(
-    "options",
+    ("n_clusters", "options", "shown"),
     [
-        {"rank": 2},
-        {"rank": 3, "local_operator": "principal", "loops": False},
-        {"rank": 2, "compress": True},
-        {"rank": 2, "local_operator": "oversampled", "rings": 2, "target": 0.5},
-        {"rank": sc.ranks.kernel()},
-        {"rank": sc.ranks.budget(11)},
-        {"rank": [0, 1, 4, 1]},
+        (4, {"rank": 2}, "rank=2,"),
+        (4, {"rank": 3, "local_operator": "principal", "loops": False}, "loops=False"),
+        (4, {"rank": 2, "compress": True}, "compress=True"),
+        (4, {"rank": 2, "local_operator": "oversampled", "rings": 2, "target": 0.5}, "rings=2"),
+        (4, {"rank": sc.ranks.kernel()}, "rank=sc.ranks.kernel(),"),
+        (4, {"rank": sc.ranks.budget(11)}, "rank=["),
+        (4, {"rank": [0, 1, 4, 1]}, "rank=[0, 1, 4, 1],"),
+        (24, {"rank": 2}, "rank=2,"),  # most clusters are single vertices, of dimension 1
+        (24, {"rank": np.arange(24) % 2}, "rank=C.ranks,"),
     ],
 )
-def test_the_shown_call_reproduces_the_coarsening(options):
-    P = sc.select(KARATE, 4)
+def test_the_shown_call_reproduces_the_coarsening(n_clusters, options, shown):
+    P = sc.select(KARATE, n_clusters)
     C = sc.coarsen(KARATE, P, **options)
-    again = eval(call_of(C), {"sc": sc, "F": KARATE, "P": P})
+    assert shown in call_of(C)
+    again = eval(call_of(C), {"sc": sc, "F": KARATE, "P": P, "C": C})
     assert again.sheaf.equals(C.sheaf)
-
-
-def test_the_shown_rank_is_that_asked_for_or_names_those_of_many_clusters():
-    P = sc.select(KARATE, 24)  # most are single vertices, of dimension 1
-    for rank, shown in ((2, "2"), (P.sizes // 2, "C.ranks")):
-        C = sc.coarsen(KARATE, P, rank)
-        assert len(set(C.ranks.tolist())) > 1
-        assert f"rank={shown}," in call_of(C)
-        again = eval(call_of(C), {"sc": sc, "F": KARATE, "P": P, "C": C})
-        assert again.sheaf.equals(C.sheaf)
 
 
 @pytest.mark.parametrize("rank", [0, 1])
@@ -433,3 +429,156 @@ def test_report_does_not_import_pyplot(tmp_path):
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "r.html")], check=True)
+
+
+# ---------------------------------------------------------------- what it computes, and its verdict
+
+
+@pytest.fixture
+def words_of(tmp_path, without_drawing):
+    return lambda C, **options: html.unescape(page_of(C, tmp_path, **options)[0])
+
+
+@pytest.fixture
+def sentence_of(words_of):
+    return lambda C: re.search(r'<p class="verdict">(.*?)</p>', words_of(C))[1]
+
+
+def coarsening():
+    F = sc.CellularSheaf.constant(nx.cycle_graph(12))
+    return sc.coarsen(F, sc.Partition(np.arange(12) // 3), 2)
+
+
+def test_energies_and_spectra_match_the_results_of_the_library(words_of):
+    C = coarsening()
+    rough, smooth = (sc.energy(C.fine, x(C.fine)) for x in (random_cochain, smooth_cochain))
+    assert smooth < rough
+    assert f"<th>fine energy</th><td>{smooth:.4g}</td>" in words_of(C)
+    Q, B = spectra_of(C)
+    np.testing.assert_array_equal(Q.fine, sc.spectral_quality(C, 8).fine)
+    assert B.gamma == sc.certificate(C).gamma
+
+
+def test_losses_of_the_cochains_of_the_user_are_shown(words_of):
+    C = coarsening()
+    x = np.random.default_rng(1).standard_normal((12, 2))
+    for given, words in ((x, "the 2 columns of x, which the picture adds up,"), (5 * x[:, 0], "x")):
+        E = sc.energy_ledger(C, given)
+        kept = 1 - E.discarded_norm2.sum() / np.linalg.norm(given) ** 2
+        page = words_of(C, x=given)
+        assert f"{percent(kept)} of the squared norm of x is kept" in page
+        assert f"The energy norm(delta x)^2 of {words} and" in page
+        energies = "".join(f"<td>{value:.4g}</td>" for value in np.atleast_1d(E.fine_energy))
+        assert f"<th>fine energy</th>{energies}" in page
+        H = sc.coarsen_levels(C.fine, partitions=[C.partition], rank=2)
+        assert f"{percent(kept)} of the squared norm of x is kept" in words_of(H, x=given)
+    with pytest.raises(ValueError, match="`x` requires a coarsening or a hierarchy, but got .* El"):
+        words_of(sc.eliminate(C.fine, keep=[0]), x=x)
+    with pytest.raises(ValueError, match="`x` must have shape"):
+        words_of(C, x=x[:3])
+    page = words_of(C, x=1e-200 * x[:, 0])  # whose squared norm underflows
+    kept = np.linalg.norm(C.pool(x[:, 0])) ** 2 / np.linalg.norm(x[:, 0]) ** 2
+    assert f"{percent(kept)} of the squared norm of x is kept" in page
+
+
+@pytest.mark.parametrize(
+    ("dtype", "scale"),
+    [(np.float32, 1.0), (np.complex128, 1.0), (np.float64, 1e-100), (np.float64, 1e100)],
+)
+def test_smooth_cochain_has_low_energy_after_steps_divided_by_row_sums(dtype, scale):
+    F = sc.gallery.bundle(nx.grid_2d_graph(9, 9), 2, seed=0)
+    F = F.with_maps(*((scale * data).astype(dtype) for data in (F.tail_data, F.head_data)))
+    rough, smooth = random_cochain(F), smooth_cochain(F)
+    L = sc.laplacian(F).toarray()
+    step = np.eye(162) - L / np.abs(L).sum(axis=1)[:, None]
+    expected = np.linalg.matrix_power(step, SMOOTHING_STEPS) @ rough
+    assert smooth.dtype == dtype
+    for x in (rough, smooth):
+        assert_residual(np.linalg.norm(x) - 1, n=162, eps=np.finfo(dtype).eps)
+    assert_residual(smooth - expected / np.linalg.norm(expected), smooth, n=162)
+    assert sc.energy(F, smooth) < 0.05 * sc.energy(F, rough)
+    np.testing.assert_array_equal(smooth, smooth_cochain(F))
+
+
+@pytest.mark.parametrize("switch", [1.0, 1e8])
+def test_one_strong_edge_does_not_keep_others_rough(switch):
+    weights = np.ones(99)
+    weights[50] = switch
+    ends = [[i, i + 1] for i in range(99)]
+    F = sc.CellularSheaf.constant(ends, weight=weights)
+    rough, smooth = (sc.edge_energy(F, x) for x in (random_cochain(F), smooth_cochain(F)))
+    assert np.delete(smooth, 50).sum() < 0.1 * np.delete(rough, 50).sum()
+
+
+def test_smoothing_without_edges_changes_nothing():
+    F = sc.CellularSheaf.constant(np.zeros((0, 2), int), n_vertices=3)
+    np.testing.assert_allclose(smooth_cochain(F), random_cochain(F), rtol=1e-15)
+
+
+def karate(rank):
+    return sc.coarsen(KARATE, sc.select(KARATE, 5), rank)
+
+
+def test_verdict_has_the_numbers_of_the_coarsening(sentence_of):
+    C = karate(3)
+    said = sentence_of(C)
+    Q = sc.spectral_quality(C, 10)
+    assert f"up to {percent(Q.relative_errors.max())} too high" in said
+    assert f"({percent(np.median(Q.relative_errors))} in the median)" in said
+    assert "all zero eigenvalues stay" in said
+    assert f"dim C^0 is {C.sheaf.dim_c0} instead of 34" in said
+    entries = sc.laplacian(C.sheaf).nnz
+    assert f"the Laplacian is smaller than it was, {entries} entries instead of 190" in said
+    assert re.search(r"all \d+ checks of the theory that apply passed", said)
+    assert said.endswith(".")
+
+
+def test_large_errors_in_the_verdict_are_ratios_of_eigenvalues(sentence_of):
+    P = sc.Partition(np.arange(64) // 16)
+    C = sc.coarsen(sc.CellularSheaf.constant(nx.cycle_graph(64)), P, 1)
+    Q = sc.spectral_quality(C, 4)
+    ratios = (Q.coarse / Q.fine)[np.isfinite(Q.coarse)]
+    assert ratios.max() > 11
+    said = sentence_of(C)
+    assert f"up to {ratios.max():,.3g} times the fine ones ({np.median(ratios):,.3g} times" in said
+
+
+def test_verdict_reports_a_larger_laplacian(sentence_of):
+    F = sc.CellularSheaf.constant(nx.star_graph(30))
+    said = sentence_of(sc.coarsen(F, sc.Partition(np.arange(31) // 4), 3))
+    assert "the Laplacian is LARGER than it was" in said
+
+
+def test_verdict_counts_lost_sections_and_eigenvalues(sentence_of):
+    F = sc.CellularSheaf.constant(nx.path_graph(8))
+    U = [np.array([[1.0], [-1.0]]) / np.sqrt(2)] * 4
+    said = sentence_of(sc.coarsen(F, sc.Partition(np.arange(8) // 2), basis=U))
+    assert "1 zero eigenvalues are lost" in said
+    assert "more have no coarse value" in said
+
+
+def test_verdict_without_an_isometry_or_eigenvalues(sentence_of):
+    C = karate(1)
+    doubled = sc.coarsen(C.fine, C.partition, basis=[2 * C.block(a) for a in range(5)])
+    assert "is not known, because R is not an isometry" in sentence_of(doubled)
+    none = sc.coarsen(C.fine, C.partition, basis=[C.block(a)[:, :0] for a in range(5)])
+    assert "eigenvalue" not in sentence_of(none)
+
+
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (0.5, "50 %"),
+        (0.12345, "12.3 %"),
+        (0.9996, "99.96 %"),
+        (1.0, "100 %"),
+        (0.0, "0 %"),
+        (4.321, "432 %"),
+        (9.996, "10 times"),
+        (15750.4, "15,750 times"),
+        (1 - 1e-7, "99.99999 %"),
+        (1 - 2**-53, "99.99999999999999 %"),
+    ],
+)
+def test_percentages_below_one_hundred_do_not_round_to_it(share, shown):
+    assert percent(share) == shown

@@ -17,7 +17,7 @@ from matplotlib.text import Text
 import sheafcoarsen as sc
 from sheafcoarsen import plot
 from sheafcoarsen.plot.draw import NEGATIVE, cluster_colors, number_colors, palette, title
-from tests.support.errors import raises
+from tests.support.errors import raises, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -44,9 +44,22 @@ def draw(ax):
 def overlapping_texts(panel):
     """Return pairs of words that cover each other by more than a pixel, without their lines."""
     draw(panel)
-    boxes = {text: mpl.text.Text.get_window_extent(text).padded(-0.5) for text in panel.texts}
+    boxes = {text: Text.get_window_extent(text).padded(-0.5) for text in panel.texts}
     pairs = itertools.combinations(panel.texts, 2)
     return [(a.get_text(), b.get_text()) for a, b in pairs if boxes[a].overlaps(boxes[b])]
+
+
+def names_in(panel):
+    """Draw a panel, and return its texts without the bold numbers of clusters."""
+    draw(panel)
+    return [text for text in panel.texts if text.get_weight() != "bold"]
+
+
+def gaps(text, places):
+    """Return the distances of a word, without its line, from positions, in pixels."""
+    low, high = Text.get_window_extent(text).extents.reshape(2, 2)
+    at = text.axes.transData.transform(places)
+    return np.linalg.norm(np.maximum(low - at, at - high).clip(0), axis=1)
 
 
 def all_pictures(C):
@@ -73,7 +86,9 @@ CHAIN = sc.PoseGraph([[0, 1], [1, 2]], np.tile(np.eye(2), (2, 1, 1)), [[1.0, 0.0
 
 @pytest.mark.parametrize("name", PICTURES)
 def test_plots_draw_into_given_axes_and_return_them(name, C, ax):
+    """Also into axes that share x with those of another plot, and have its ticks."""
     before = dict(mpl.rcParams)
+    ax.set_xticks([0, 1])
     assert all_pictures(C)[name](ax) is ax
     draw(ax)
     assert dict(mpl.rcParams) == before
@@ -84,14 +99,6 @@ def test_plots_draw_into_given_axes_and_return_them(name, C, ax):
             assert panel.get_ylabel() or [label.get_text() for label in panel.get_yticklabels()]
     with pytest.raises(TypeError, match="must be an? .*, got str"):
         getattr(plot, name)("C")
-
-
-@pytest.mark.parametrize("name", PICTURES)
-def test_plots_replace_the_ticks_of_axes(name, C, ax):
-    """Axes that share x with those of another plot have its ticks."""
-    ax.set_xticks([0, 1])
-    assert all_pictures(C)[name](ax) is ax
-    draw(ax)
 
 
 @pytest.mark.parametrize("width", [9, 16, 20])
@@ -172,44 +179,30 @@ def test_names_of_a_few_or_of_chosen_vertices_stand_at_their_vertices(
         plot.elimination(sc.eliminate(F, keep=[last]), where, names=chosen, ax=ax)
         retained = [last] if chosen or isinstance(last, str) else []
     for panel, expected in zip(ax.child_axes, (shown, retained), strict=True):
-        words = [text for text in panel.texts if text.get_weight() != "bold"]
-        found = [(text.get_text(), text.xy) for text in words]
-        assert found == [(str(name), where[name]) for name in expected]
+        words = names_in(panel)
+        assert [(text.get_text(), text.xy) for text in words] == [
+            (str(name), where[name]) for name in expected
+        ]
         assert len(panel.texts) == len(words) + numbers
 
 
-def test_names_are_nearer_to_their_vertex_than_to_others():
-    F = sc.CellularSheaf.constant(nx.path_graph(list("abc")))
-    pos = np.array([[0.0, 0.0], [0.3, 0.0], [10.0, 0.0]])
-    ax = Figure(figsize=(10, 6)).subplots()
-    plot.partition(sc.coarsen(F, sc.select(F, 1), 1), pos, names=["a", "b"], ax=ax)
-    draw(ax)
-    panel = ax.child_axes[0]
-    at = panel.transData.transform(pos)
-    for v, text in enumerate(panel.texts[-2:]):
-        box = text.get_window_extent().extents
-        gaps = np.linalg.norm(np.maximum(box[:2] - at, at - box[2:]).clip(0), axis=1)
-        assert text.get_text() == "ab"[v]
-        assert gaps.argmin() == v
-
-
-def test_names_nearer_to_another_vertex_have_a_line():
-    F = sc.CellularSheaf.constant(nx.path_graph(132))
+@pytest.mark.parametrize(("width", "n"), [(10, 3), (20, 132)])
+def test_names_are_nearer_to_their_vertex_than_to_others_or_have_a_line(width, n):
     pos = np.random.default_rng(0).random((132, 2))
-    ax = Figure(figsize=(20, 9)).subplots()
-    names = np.arange(132)
-    plot.partition(sc.coarsen(F, sc.Partition(names // 44), 1), pos, names=names, ax=ax)
-    draw(ax)
-    panel = ax.child_axes[0]
-    at, nearer = panel.transData.transform(pos), 0
-    for v, text in enumerate(t for t in panel.texts if t.get_weight() != "bold"):
-        box = Text.get_window_extent(text).extents
-        gaps = np.linalg.norm(np.maximum(box[:2] - at, at - box[2:]).clip(0), axis=1)
+    if n == 3:
+        pos = np.array([[0.0, 0.0], [0.3, 0.0], [10.0, 0.0]])
+    F = sc.CellularSheaf.constant(nx.path_graph(n))
+    names = np.arange(n)[: 2 if n == 3 else n]
+    ax = Figure(figsize=(width, 0.45 * width)).subplots()
+    plot.partition(sc.coarsen(F, sc.Partition(np.arange(n) // 44), 1), pos, names=names, ax=ax)
+    nearer = 0
+    for v, text in enumerate(names_in(ax.child_axes[0])):
+        distances = gaps(text, pos)
         assert text.get_text() == str(v)
-        if gaps.min() < gaps[v]:
+        if distances.min() < distances[v]:
             assert text.arrow_patch is not None
             nearer += 1
-    assert nearer > 5
+    assert nearer == 0 if n == 3 else nearer > 5
 
 
 def test_names_in_a_dense_graph_touch_no_other_vertex_and_their_lines_do_not_cross():
@@ -219,17 +212,14 @@ def test_names_in_a_dense_graph_touch_no_other_vertex_and_their_lines_do_not_cro
     for names, size, crowded in ((F.vertex_labels, (22, 11), 2), (few, (12, 6), 0)):
         ax = Figure(figsize=size).subplots()
         plot.partition(C, names=names, ax=ax)
-        draw(ax)
-        panel = ax.child_axes[0]
-        words = [text for text in panel.texts if text.get_weight() != "bold"]
-        at = np.array([panel.transData.transform(text.xy) for text in words])
+        words = names_in(ax.child_axes[0])
         nearer, lines = [], []
         for v, text in enumerate(words):
-            low, high = Text.get_window_extent(text).extents.reshape(2, 2)
-            gaps = np.linalg.norm(np.maximum(low - at, at - high).clip(0), axis=1)
+            distances = gaps(text, [word.xy for word in words])
             if text.arrow_patch is not None:
-                lines.append((at[v], at[v].clip(low, high)))
-            elif gaps.min() < gaps[v]:
+                at = text.axes.transData.transform(text.xy)
+                lines.append((at, at.clip(*Text.get_window_extent(text).extents.reshape(2, 2))))
+            elif distances.min() < distances[v]:
                 nearer.append(text.get_text())
         assert len(nearer) <= crowded
         assert not [(p, q) for p, q in itertools.combinations(lines, 2) if crossing(*p, *q)]
@@ -274,10 +264,12 @@ def test_titles_are_broken_between_words_and_outside_of_formulas():
 
 
 @pytest.mark.parametrize("name", PICTURES + MORE)
-def test_plots_without_axes_create_a_figure(name, C):
+def test_plots_without_axes_create_a_figure(name):
+    """Also of one cluster."""
     from matplotlib import pyplot
 
-    ax = all_pictures(C)[name](None)
+    F = sc.CellularSheaf.constant(nx.path_graph(5))
+    ax = all_pictures(sc.coarsen(F, sc.Partition([0] * 5), 2))[name](None)
     try:
         assert isinstance(ax, Axes)
         assert pyplot.get_fignums() == [ax.figure.number]
@@ -286,51 +278,52 @@ def test_plots_without_axes_create_a_figure(name, C):
         pyplot.close(ax.figure)
 
 
+WRONG = """
+plot.elimination("K") -> TypeError: `K` must be an Elimination, got str
+plot.elimination(sc.eliminate(C.fine), pos, up="w") -> `up` must be
+plot.ledger("E") -> TypeError: `E` must be an EnergyLedger or a HierarchyLedger, got str
+plot.modes(C.fine) -> TypeError: `E` must be an Eigenmodes, got CellularSheaf
+plot.modes(sc.eigenmodes(C.fine, 1), pos, FACE) -> `pos` must have shape (n, 3), got (34, 2)
+plot.partition(named, names=["w"]) -> `names[0]` = 'w' is not the name of a vertex
+plot.partition(C, np.zeros((33, 2))) -> for each of 34 vertices, got shape (33, 2)
+plot.partition(C, np.zeros((34, 4))) -> got shape (34, 4)
+plot.partition(C, np.where(np.arange(68).reshape(34, 2) == 9, np.nan, 0)) -> `pos` must be finite,
+        got nan at index (4, 1): give this vertex a position
+plot.partition(C, (np.zeros((34, 3)), np.zeros((5, 3), int))) -> must hold the points of a mesh only
+plot.partition(C, 2 * (np.zeros((34, 3)),)) -> pass `points` of `points, faces = read_mesh(path)`
+plot.partition(C, dict.fromkeys(range(33), (0, 0))) -> but lacks 33: add one, or omit `pos`
+plot.partition(C, dict.fromkeys(range(34), (0, 0)) | {5: None}) -> vertex, but `pos[5]` is None
+plot.partition(C, dict.fromkeys(range(34), (0.0, np.nan))) -> `pos[0]` is (0.0, nan)
+plot.partition(C, None, FACE) -> `faces` require positions in space
+plot.partition(C, pos, FACE) -> `pos` must have shape (n, 3), got (34, 2)
+plot.spectra(own) -> a basis of your own has no local spectra
+plot.spectra(C, ax=Figure()) -> TypeError: `ax` must be matplotlib axes, got Figure
+plot.poses(CHAIN.sheaf) -> TypeError: `S` must be a Synchronization or a PoseGraph, got Cell
+plot.poses(sc.synchronize(CHAIN.sheaf)) -> `S` must have translations, but a sheaf was
+plot.poses(CHAIN) -> `S` is a pose graph without poses: compute them
+plot.poses(known, outliers=1) -> TypeError: `outliers` requires a Synchronization
+plot.surface(np.eye(3), FACE, ax=Figure().add_subplot(projection="polar")) -> or axes with
+        projection="3d", got axes with projection='polar'
+"""
+FACE = [[0, 1, 2]]
+
+
 def test_invalid_arguments_raise(C):
     """With the right article: an E is a letter that is spoken as one."""
-    with raises("TypeError: `K` must be an Elimination, got str"):
-        plot.elimination("K")
-    with raises("ValueError: `up` must be"):
-        plot.elimination(sc.eliminate(C.fine), np.zeros((34, 2)), up="w")
-    with raises("TypeError: `E` must be an EnergyLedger or a HierarchyLedger, got str"):
-        plot.ledger("E")
-    with raises("TypeError: `E` must be an Eigenmodes, got CellularSheaf"):
-        plot.modes(C.fine)
-    with raises("ValueError: `pos` must have shape (n, 3), got (34, 2)"):
-        plot.modes(sc.eigenmodes(C.fine, 1), np.zeros((34, 2)), [[0, 1, 2]])
+    S, pos = sc.synchronize(CHAIN), np.zeros((34, 2))
+    known = dataclasses.replace(CHAIN, poses=(S.rotations, S.translations))
     named = sc.coarsen(C.fine.with_labels([f"v{v}" for v in range(34)]), C.partition, 1)
-    with raises("ValueError: `names[0]` = 'w' is not the name of a vertex"):
-        plot.partition(named, names=["w"])
     own = sc.coarsen(C.fine, C.partition, basis=[C.modes.basis(a) for a in range(4)])
-    with raises("ValueError: a basis of your own has no local spectra"):
-        plot.spectra(own)
-    with raises("TypeError: `ax` must be matplotlib axes, got Figure"):
-        plot.spectra(C, ax=Figure())
-    with raises("TypeError: `S` must be a Synchronization or a PoseGraph, got Cell"):
-        plot.poses(CHAIN.sheaf)
-    with raises("ValueError: `S` must have translations, but a sheaf was"):
-        plot.poses(sc.synchronize(CHAIN.sheaf))
-    with raises("ValueError: `S` is a pose graph without poses: compute them"):
-        plot.poses(CHAIN)
-    S = sc.synchronize(CHAIN)
-    with raises("TypeError: `outliers` requires a Synchronization"):
-        plot.poses(dataclasses.replace(CHAIN, poses=(S.rotations, S.translations)), outliers=1)
+    given = {"C": C, "pos": pos, "known": known, "named": named, "own": own}
+    for call, error in rows(WRONG):
+        with raises(error):
+            eval(call, globals() | given)
     for name in (*PICTURES, "modes", "elimination", "poses"):
         with raises("ValueError: `ax` must be plane axes, got axes with projection='3d'"):
             all_pictures(C)[name](Figure().add_subplot(projection="3d"))
-    with raises("""ValueError: or axes with projection="3d", got axes with projection='polar'"""):
-        plot.surface(np.eye(3), [[0, 1, 2]], ax=Figure().add_subplot(projection="polar"))
 
 
 # ---------------------------------------------------------------- sizes
-
-
-def test_every_plot_accepts_one_cluster():
-    C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(5)), sc.Partition([0] * 5), 2)
-    for picture in all_pictures(C).values():
-        own = Figure().subplots()
-        picture(own)
-        draw(own)
 
 
 def test_many_clusters_are_drawn_as_one_rasterized_collection(ax, monkeypatch):
@@ -394,22 +387,25 @@ def test_palette_colours_are_distinct():
     assert len(np.unique(palette(400), axis=0)) == 400
 
 
-@pytest.mark.parametrize(("low", "high"), [(-1.0, 3.0), (-5.0, 1e-3), (-1e-300, 1e-300)])
-def test_colour_map_of_both_signs_is_centred_at_zero(low, high):
-    cmap, norm = number_colors(np.array([low, high, 0.0]))
-    assert cmap.name == "RdBu_r"
-    assert norm(0.0) == 0.5
-    assert min(norm(low), 1 - norm(high)) == 0
-    assert norm(low) < 0.5 < norm(high)
-
-
-@pytest.mark.parametrize("values", [[0.0, 2.0], [3.0, 4.0], [-2.0, -1.0], [-1.0, 0.0]])
-def test_colour_map_of_one_sign_is_sequential(values):
+@pytest.mark.parametrize(
+    ("values", "ends"),
+    [
+        ([-1.0, 3.0, 0.0], (-3, 3)),
+        ([-5.0, 1e-3], (-5, 5)),
+        ([-1e-300, 1e-300], (-1e-300, 1e-300)),
+        ([0.0, 2.0], (0, 2)),
+        ([3.0, 4.0], (3, 4)),
+        ([-2.0, -1.0], (-2, -1)),
+        ([-1.0, 0.0], (-1, 0)),
+        ([2.0, 2.0], (2, 2)),
+        ([], (0, 1)),
+    ],
+)
+def test_colour_maps_of_both_signs_are_centred_at_zero_and_others_sequential(values, ends):
     cmap, norm = number_colors(np.array(values))
-    assert cmap.name == "viridis"
-    assert [norm(value) for value in values] == [0, 1]
-    assert np.isfinite(number_colors(np.array([2.0, 2.0]))[1](2.0))
-    assert np.isfinite(number_colors(np.zeros(0))[1](2.0))
+    assert cmap.name == ("RdBu_r" if ends[0] == -ends[1] else "viridis")
+    assert (norm.vmin, norm.vmax) == ends
+    assert np.isfinite(norm(ends[1]))
 
 
 # ---------------------------------------------------------------- without matplotlib

@@ -11,7 +11,7 @@ import sheafcoarsen as sc
 from sheafcoarsen import plot
 from tests.support.helpers import assert_residual
 from tests.unit.plot.test_axes import collections, draw
-from tests.unit.plot.test_elimination import segments
+from tests.unit.plot.test_graphs import segments
 from tests.unit.synchronization.conftest import pose_graph, ring_with_chords
 
 

@@ -72,15 +72,6 @@ def test_points_behind_another_face_are_not_visible(coarser):
     assert scene.visible(np.arange(0)).shape == (0,)
 
 
-def test_points_of_a_sphere_that_face_the_viewer_are_visible():
-    points, faces = icosphere(2)
-    scene = scene_of(points, faces, (20, -60), "z")
-    visible = scene.visible(np.arange(len(points)))
-    depth = points @ scene.view.toward
-    assert visible[depth > 0.15].all()
-    assert not visible[depth < -0.3].any()
-
-
 def test_farthest_point_sampling_spreads_points():
     points = np.random.default_rng(6).random((400, 2))
     chosen = spread_out(points, 30)

@@ -1,5 +1,6 @@
-"""Point clouds: nearest neighbours, and the connection of the sampled manifold."""
+"""Nearest neighbours of points, the connection of a sampled manifold, bar frameworks."""
 
+import networkx as nx
 import numpy as np
 import pytest
 from hypothesis import given
@@ -10,7 +11,7 @@ from sheafcoarsen import gallery
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual
 from tests.support.strategies import examples
-from tests.unit.gallery.test_bundles import transports
+from tests.unit.gallery.test_bundles import h0, transports
 
 
 def neighbours_one_by_one(points, k):
@@ -131,7 +132,7 @@ def test_the_connection_does_not_depend_on_the_scale(scale):
 def test_the_chunk_size_does_not_change_the_connection(monkeypatch):
     points = sphere(100)[0]
     F, frames = gallery.connection_from_points(points, 6, 2)
-    monkeypatch.setattr("sheafcoarsen.gallery.clouds.CHUNK", 6 * 3 * 7)
+    monkeypatch.setattr("sheafcoarsen.gallery.points.CHUNK", 6 * 3 * 7)
     G, again = gallery.connection_from_points(points, 6, 2)
     np.testing.assert_array_equal(again, frames)
     np.testing.assert_array_equal(G.head_data, F.head_data)
@@ -159,3 +160,50 @@ APART = [*ROUND, *LINE[:6] / 50 + 9]
 def test_invalid_arguments_of_connection_from_points_raise(points, k, dim, message):
     with raises(message):
         gallery.connection_from_points(points, k, dim)
+
+
+# ---------------------------------------------------------------- bar frameworks
+
+
+@pytest.mark.parametrize("d", [1, 2, 3])
+def test_maps_of_a_bar_are_its_unit_direction_from_tail_to_head(d):
+    """So rigid motions are sections: velocities whose difference is orthogonal to every bar."""
+    points = np.random.default_rng(99).standard_normal((7, d)) + 5
+    edges = [[1, 0], [0, 2], [3, 1], [5, 6], [6, 5]]
+    F = gallery.bar_framework(edges, points)
+    assert F.edges.tolist() == edges
+    assert F.vertex_dims.tolist() == [d] * 7
+    steps = np.array([points[v] - points[u] for u, v in edges])
+    expected = steps / np.linalg.norm(steps, axis=1)[:, None]
+    for data in (F.tail_data, F.head_data):
+        assert_residual(data.reshape(-1, d) - expected, expected, n=d)
+
+
+def test_a_missing_diagonal_adds_one_motion_to_a_square():
+    square = [[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]]
+    sides = [[0, 1], [1, 2], [2, 3], [3, 0]]
+    assert h0(gallery.bar_framework(sides, square)) == 4
+    assert h0(gallery.bar_framework([*sides, [0, 2]], square)) == 3
+    assert h0(gallery.bar_framework([*sides, [0, 2]], [*square, [9.0, 9.0]])) == 5
+
+
+def test_bar_framework_ignores_weights_and_keeps_names_and_scalar_type():
+    graph = nx.Graph()
+    graph.add_edge("b", "a", weight=100.0)
+    F = gallery.bar_framework(graph, np.array([[0, 0], [2, 0]], dtype=np.float32))
+    assert F.vertex_labels == ("b", "a")
+    assert F.dtype == np.float32
+    assert F.tail_map(0).tolist() == [[1.0, 0.0]]
+
+
+@pytest.mark.parametrize(
+    ("points", "direction"),
+    [
+        *(([[-x, 0], [0, x], [0.5, 0]], np.sqrt([0.5, 0.5])) for x in (5e-324, 1e-300, 1, 1e308)),
+        ([[0, 0], [3e-20, 4e-20], [1e304, 0]], [0.6, 0.8]),  # one point is distant
+        ([[1, 1], [1 + 4 * 2**-52, 1 + 3 * 2**-52]], [0.8, 0.6]),
+    ],
+)
+def test_bar_directions_are_accurate_at_every_scale_and_far_from_the_origin(points, direction):
+    F = gallery.bar_framework([[0, 1]], np.array(points, float))
+    assert_residual(F.head_map(0) - [direction], F.head_map(0), n=2)

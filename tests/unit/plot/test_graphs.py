@@ -1,4 +1,4 @@
-"""The picture of a coarsening: every vertex, edge and loop, read back from the artists."""
+"""The pictures of coarsenings and eliminations, read back from the artists."""
 
 import warnings
 
@@ -15,7 +15,14 @@ from sheafcoarsen.plot.positions import places_of
 from tests.support.helpers import assert_residual, ties_allowed
 from tests.support.meshes import icosphere
 from tests.support.strategies import sheaves_with_partitions
-from tests.unit.plot.test_axes import collections, draw, note_of, overlapping_texts
+from tests.unit.plot.test_axes import (
+    collections,
+    draw,
+    gaps,
+    names_in,
+    note_of,
+    overlapping_texts,
+)
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
@@ -30,6 +37,10 @@ def panels(C, *where, ax):
     """Draw a coarsening, and return what is in its two panels by label."""
     plot.partition(C, *where, ax=ax)
     return map(collections, ax.child_axes)
+
+
+def is_red(lines):
+    return (lines.get_colors() == mpl.colors.to_rgba("#E41A1C")).all(axis=1)
 
 
 def test_every_vertex_edge_and_loop_is_drawn_in_proportion_to_its_stalk(C, ax):
@@ -130,31 +141,11 @@ def test_given_positions_are_used_and_coarse_ones_are_nearest_to_their_means(C, 
         own = pos[C.partition.cluster(a)]
         nearest = np.linalg.norm(own - own.mean(axis=0), axis=1).argmin()
         np.testing.assert_array_equal(coarse["vertices"].get_offsets()[a], own[nearest])
+    spread = np.ptp(coarse["vertices"].get_offsets(), axis=0)
+    limits = np.ptp([ax.child_axes[1].get_xlim(), ax.child_axes[1].get_ylim()], axis=1)
+    assert (limits > spread).all()
+    assert limits.max() < 1.2 * spread.max()  # the frame is not that of the fine graph
     assert "as given" in note_of(ax.child_axes[0])
-
-
-@pytest.mark.parametrize(
-    ("pos", "faces", "message"),
-    [
-        (np.zeros((33, 2)), None, r"for each of 34 vertices, got shape \(33, 2\)"),
-        (np.zeros((34, 4)), None, r"got shape \(34, 4\)"),
-        (
-            np.where(np.arange(68).reshape(34, 2) == 9, np.nan, 0),
-            None,
-            r"`pos` must be finite, got nan at index \(4, 1\): give this vertex a position",
-        ),
-        ((np.zeros((34, 3)), np.zeros((5, 3), int)), None, "must hold the points of a mesh only"),
-        ((np.zeros((34, 3)), np.zeros((34, 3), int)), None, "pass `points` of `points, faces = re"),
-        (dict.fromkeys(range(33), (0, 0)), None, "but lacks 33: add one, or omit `pos`"),
-        (dict.fromkeys(range(34), (0, 0)) | {5: None}, None, r"vertex, but `pos\[5\]` is None"),
-        (dict.fromkeys(range(34), (0.0, np.nan)), None, r"`pos\[0\]` is \(0.0, nan\)"),
-        (None, [[0, 1, 2]], "`faces` require positions in space"),
-        (np.zeros((34, 2)), [[0, 1, 2]], r"`pos` must have shape \(n, 3\), got \(34, 2\)"),
-    ],
-)
-def test_bad_positions_raise_value_error(pos, faces, message, C, ax):
-    with pytest.raises(ValueError, match=message):
-        plot.partition(C, pos, faces, ax=ax)
 
 
 @pytest.mark.parametrize("picture", ["partition", "elimination", "modes"])
@@ -198,14 +189,14 @@ def test_faces_of_a_surface_have_the_colours_of_their_clusters(K, ax):
     left, right = panels(C, points, faces, ax=ax)
     labels = C.partition.labels[faces]
     mixed = (labels != labels[:, :1]).any(axis=1)
-    cells = left["cells"].get_paths()
+    cells = left["faces"].get_paths()
     assert len(cells) == (~mixed).sum() + 3 * mixed.sum()
     whole = collections(plot.surface(points, faces, ax=Figure().subplots()))["faces"].get_paths()
     assert_residual(area(cells) - area(whole), area(whole), n=len(cells))
     assert "vertices" not in left
     # every disc has the hue of the cell that it stands on, but for light and shade
     discs = right["vertices"]
-    fills = left["cells"].get_facecolors()[:, :3]
+    fills = left["faces"].get_facecolors()[:, :3]
     corners = np.array([path.vertices[:4] for path in cells])
     for place, color in zip(discs.get_offsets(), discs.get_facecolors()[:, :3], strict=True):
         around = (np.abs(corners - place).max(axis=2) < 1e-12).any(axis=1)
@@ -280,20 +271,19 @@ def test_links_are_red_if_their_weights_have_a_negative_sum(ax):
     np.add.at(counts, pair, np.sign(weights))
     assert (np.sign(sums) != np.sign(counts)).any()
     ends = joined_pairs(left, right)
-    red = (left["links"].get_colors() == mpl.colors.to_rgba("#E41A1C")).all(axis=1)
+    red = is_red(left["links"])
     np.testing.assert_array_equal(red, sums[tuple(np.sort(ends, axis=1).T)] < 0)
     assert 0 < red.sum() < len(red)
     assert "red: negative sum of weights" in note_of(ax.child_axes[0])
 
 
 @pytest.mark.parametrize("scale", [1e-100, 1.0, 1e100])
-@pytest.mark.parametrize(("weights", "is_red"), [([2, 3, -5], False), ([2, 3, -6], True)])
-def test_weights_that_cancel_up_to_rounding_are_not_red(weights, is_red, scale, ax):
+@pytest.mark.parametrize(("weights", "expected"), [([2, 3, -5], False), ([2, 3, -6], True)])
+def test_weights_that_cancel_up_to_rounding_are_not_red(weights, expected, scale, ax):
     maps = scale * np.sqrt(np.abs(weights))[:, None, None]
     F = sc.CellularSheaf([[0, 1]] * 3, maps, maps * np.sign(weights)[:, None, None])
     _, right = panels(sc.coarsen(F, sc.Partition([0, 1]), 1), ax=ax)
-    red = mpl.colors.to_rgba("#E41A1C")
-    assert [tuple(color) == red for color in right["crossing edges"].get_colors()] == [is_red]
+    assert is_red(right["crossing edges"]).tolist() == [expected]
 
 
 def test_graphs_without_hubs_are_drawn_edge_by_edge():
@@ -352,8 +342,7 @@ def test_names_are_not_formulas_and_have_escapes_for_surrogates(ax, tmp_path):
     F = sc.CellularSheaf.constant(nx.path_graph(["a$b$", "$\\frac", "\ud800"]))
     C = sc.coarsen(F, sc.Partition([0, 0, 1]), 1)
     plot.partition(C, names=F.vertex_labels, ax=ax)
-    draw(ax)
-    names = [text.get_text() for text in ax.child_axes[0].texts if text.get_weight() != "bold"]
+    names = [text.get_text() for text in names_in(ax.child_axes[0])]
     assert names == ["a$b$", "$\\frac", "\\ud800"]
     sc.report(C, tmp_path / "names.html")
 
@@ -369,21 +358,6 @@ def test_numbers_of_clusters_in_one_place_are_apart(ax):
     assert not overlapping_texts(fine)
     at = [np.flatnonzero((pos == number.xy).all(axis=1))[0] for number in fine.texts]
     assert labels[at].tolist() == [int(number.get_text()) for number in fine.texts]
-
-
-def test_rings_around_one_centre_have_distinct_coarse_vertices(ax):
-    """The means of their positions coincide."""
-    G = nx.grid_2d_graph(10, 10)
-    F = sc.CellularSheaf.constant(G)
-    C = sc.coarsen(F, sc.Partition([min(i, j, 9 - i, 9 - j) for i, j in G]), 1)
-    plot.partition(C, np.array(list(G), float), ax=ax)
-    discs = collections(ax.child_axes[1])["vertices"]
-    places = discs.get_offsets() @ [1, 1j]
-    distances = np.abs(places[:, None] - places)[~np.eye(5, dtype=bool)]
-    # the frame is that of the coarse graph: 4 units and a margin
-    low, high = ax.child_axes[1].get_xlim()
-    assert distances.min() >= 1
-    assert high - low < 5
 
 
 def test_all_colours_are_used_about_equally_often():
@@ -402,21 +376,14 @@ def test_negative_edges_are_red_in_both_panels(flip, ax):
     negative = [(0, 1), (2, 3), (1, 4)] if flip else []
     nx.set_edge_attributes(G, {e: -2.0 if e in negative else 2.0 for e in G.edges}, "weight")
     C = sc.coarsen(sc.CellularSheaf.signed(G), sc.Partition([0, 0, 0, 1, 1, 1]), 1)
-    red = mpl.colors.to_rgba("#E41A1C")
     fine, coarse = panels(C, ax=ax)
-    inside = [(0, 1), (1, 2), (0, 2), (3, 4), (4, 5), (3, 5)]
-    for name, edges in (("internal edges", inside), ("crossing edges", [(2, 3), (1, 4)])):
-        drawn = [tuple(color) == red for color in fine[name].get_colors()]
-        ends = np.array(fine[name].get_segments())
-        places = np.asarray(fine["vertices"].get_offsets())
-        found = {
-            frozenset((places == end).all(axis=1).argmax() for end in line)
-            for line, is_red in zip(ends, drawn, strict=True)
-            if is_red
-        }
-        assert found == {frozenset(e) for e in edges if e in negative}
-    drawn = [tuple(color) == red for color in coarse["crossing edges"].get_colors()]
-    assert drawn == [flip]
+    places = np.asarray(fine["vertices"].get_offsets())
+    for name, own in (("internal edges", False), ("crossing edges", True)):
+        edges = C.fine.edges[(C.fine.edges // 3).sum(axis=1) % 2 == own]
+        np.testing.assert_array_equal(fine[name].get_segments(), places[edges])
+        expected = [tuple(e) in negative for e in edges.tolist()]
+        np.testing.assert_array_equal(is_red(fine[name]), expected)
+    assert is_red(coarse["crossing edges"]).tolist() == [flip]
     assert ("red: negative" in note_of(ax.child_axes[0])) == flip
 
 
@@ -441,3 +408,109 @@ def test_partitions_of_every_kind_of_sheaf_can_be_drawn(drawn):
             ax = Figure().subplots()
             picture(C, ax=ax)
             draw(ax)
+
+
+# ---------------------------------------------------------------- eliminations
+
+# a square with a diagonal, and a leaf
+EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [2, 4], [0, 2]])
+PLACES = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1], [2, 2]])
+
+
+def segments(ax, label):
+    return np.array(collections(ax)[label].get_segments())
+
+
+def test_eliminated_and_remaining_vertices_are_drawn(ax):
+    edges = np.asarray(EDGES)[:, ::-1]
+    K = sc.eliminate(sc.CellularSheaf.constant(edges), keep=[0, 1, 2])
+    assert plot.elimination(K, PLACES, ax=ax) is ax
+    draw(ax)
+    fine, left = ax.child_axes
+    assert fine.get_title() == "5 vertices, 2 eliminated"
+    assert left.get_title() == "3 vertices, 3 edges"
+    np.testing.assert_array_equal(segments(fine, "edges"), PLACES[edges])
+    np.testing.assert_array_equal(collections(fine)["eliminated"].get_offsets(), PLACES[[3, 4]])
+    for panel in (fine, left):
+        np.testing.assert_array_equal(collections(panel)["kept"].get_offsets(), PLACES[:3])
+    np.testing.assert_array_equal(
+        segments(left, "edges between former neighbours"), PLACES[K.sheaf.edges]
+    )
+
+
+def test_new_edges_are_dashed(ax):
+    K = sc.eliminate(sc.CellularSheaf.constant(EDGES[:5]), keep=[0, 2])
+    plot.elimination(K, dict(enumerate(PLACES)), ax=ax)
+    left = ax.child_axes[1]
+    np.testing.assert_array_equal(
+        segments(left, "edges through eliminated vertices"), PLACES[[[0, 2]]]
+    )
+    assert collections(left)["edges through eliminated vertices"].get_linestyle()[0][1] is not None
+    assert "edges between former neighbours" not in collections(left)
+
+
+def test_crowded_names_are_further_off_with_a_line_to_their_vertices(ax):
+    names = [f"substation {v}" for v in range(50)]
+    pos = np.random.default_rng(0).random((50, 2))
+    pos[:8] = 0.5 + 0.1 * (pos[:8] - 0.5)
+    K = sc.eliminate(sc.CellularSheaf.constant(nx.cycle_graph(50)).with_labels(names), range(8))
+    plot.elimination(K, pos, names=range(8), ax=ax)
+    for panel in ax.child_axes:
+        assert [text.get_text() for text in panel.texts] == names[:8]
+        assert not overlapping_texts(panel)
+        assert any(text.arrow_patch for text in panel.texts)
+        for v, text in enumerate(panel.texts):
+            assert text.arrow_patch or gaps(text, pos[:8]).argmin() == v
+
+
+def test_junctions_are_hollow_unless_they_are_named_or_all_are():
+    """They are kept as well, so that a user who keeps three vertices sees four."""
+    F = sc.CellularSheaf.constant([[0, 1], [0, 2], [0, 3], [3, 4]])
+    for keep, names, shown in (
+        ([1, 2, 4], None, [0]),
+        ([1, 2, 4], [1, 2], [0]),
+        ([0, 1, 2, 4], [0, 1, 2, 4], []),
+        ([1, 4], None, []),
+    ):
+        K = sc.eliminate(F, keep)
+        ax = plot.elimination(K, PLACES, names=names, ax=Figure().subplots())
+        for panel, label in zip(ax.child_axes, ("kept, more than 2 neighbours",) * 2, strict=True):
+            marks = collections(panel)[label]
+            np.testing.assert_array_equal(marks.get_offsets(), PLACES[shown].reshape(-1, 2))
+            labels = [text.get_text() for text in panel.get_legend().get_texts()]
+            assert (label in labels) == bool(shown)
+    karate = sc.eliminate(sc.CellularSheaf.constant(nx.karate_club_graph()))
+    for names in (None, [0]):
+        fine = plot.elimination(karate, names=names, ax=Figure().subplots()).child_axes[0]
+        assert not len(collections(fine)["kept, more than 2 neighbours"].get_offsets())
+
+
+def test_loops_are_drawn_as_rings(ax):
+    """A leaf whose map is onto too little leaves a loop at its neighbour."""
+    one, none = [[1.0]], [[0.0]]
+    F = sc.CellularSheaf([[0, 1], [1, 1]], [one, one], [one, none])
+    K = sc.eliminate(F, keep=[0])
+    plot.elimination(K, ax=ax)
+    fine, left = ax.child_axes
+    assert left.get_title() == "1 vertex, 0 edges, 1 loop"
+    assert fine.get_xlabel() == "1 loop not drawn"
+    assert len(collections(left)["loops"].get_offsets()) == 1
+
+
+def test_few_retained_vertices_of_a_large_graph_are_visible(ax):
+    F = sc.CellularSheaf.constant(nx.star_graph(3000))
+    plot.elimination(
+        sc.eliminate(F, keep=[0, 7]), np.random.default_rng(0).random((3001, 2)), ax=ax
+    )
+    for panel in ax.child_axes:
+        assert collections(panel)["kept"].get_sizes()[0] == 30
+    assert collections(ax.child_axes[0])["eliminated"].get_sizes()[0] < 3
+
+
+def test_eliminating_every_vertex_can_be_plotted(ax):
+    plot.elimination(sc.eliminate(sc.CellularSheaf.constant(nx.path_graph(4))), ax=ax)
+    draw(ax)
+    assert [panel.get_title() for panel in ax.child_axes] == [
+        "4 vertices, 4 eliminated",
+        "0 vertices, 0 edges",
+    ]

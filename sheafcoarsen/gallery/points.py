@@ -1,4 +1,4 @@
-"""Point clouds: nearest neighbours, and the connection of the sampled manifold."""
+"""Points in space: nearest neighbours, the connection of a sampled manifold, bar frameworks."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import numpy.typing as npt
 from scipy.spatial import cKDTree
 
 from sheafcoarsen._support import checks, linalg, surfaces, threads
-from sheafcoarsen.sheaf import CellularSheaf
+from sheafcoarsen.sheaf import CellularSheaf, GraphLike, graph_arrays, trusted_sheaf
 
 CHUNK = 2**22
 """Maximum number of coordinates of vectors from points to neighbours in memory at a time."""
@@ -42,12 +42,11 @@ def nearest_neighbors(points: npt.ArrayLike, k: int) -> np.ndarray:
            [1, 2],
            [2, 3]])
     """
-    _, found, _ = _neighbors(surfaces.point_array(points), k)
-    return _edges(found)
+    return _neighbors(surfaces.point_array(points), k)[0]
 
 
-def _neighbors(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return scaled points, the k nearest neighbours of each (n, k), and their distances."""
+def _neighbors(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """Return sorted edges, scaled points, their k nearest neighbours (n, k) and the distances."""
     k, n = checks.whole_number("k", k, at_least=1), len(points)
     if k >= n:
         raise ValueError(f"`k` must be below the number of points, {n}, got {k}")
@@ -56,14 +55,9 @@ def _neighbors(points: np.ndarray, k: int) -> tuple[np.ndarray, np.ndarray, np.n
     own = found == np.arange(n)[:, None]
     # if more than k others coincide with a point, it may be missing: drop the last one then
     own[~own.any(axis=1), -1] = True
-    return scaled, found[~own].reshape(n, k), distances[~own].reshape(n, k)
-
-
-def _edges(found: np.ndarray) -> np.ndarray:
-    """Return the sorted edges between points and their neighbours (n, k)."""
-    n, k = found.shape
-    keys = surfaces.pair_keys(np.repeat(np.arange(n), k), found.reshape(-1), n)
-    return surfaces.pairs_of_keys(np.unique(keys), n)
+    found, distances = found[~own].reshape(n, k), distances[~own].reshape(n, k)
+    keys = surfaces.pair_keys(np.arange(n)[:, None], found, n)
+    return surfaces.pairs_of_keys(np.unique(keys), n), scaled, found, distances
 
 
 @threads.single_threaded_blas()
@@ -135,7 +129,7 @@ def connection_from_points(
     dim = checks.whole_number("dim", dim, at_least=1)
     if dim > D:
         raise ValueError(f"`dim` must be at most {D}, the dimension of the points, got {dim}")
-    scaled, found, distances = _neighbors(points, k)
+    edges, scaled, found, distances = _neighbors(points, k)
     k = found.shape[1]
     if k < dim:
         raise ValueError(
@@ -166,8 +160,67 @@ def connection_from_points(
         # fix the arbitrary sign of a principal direction: its largest entry is positive
         largest = np.take_along_axis(own, np.abs(own).argmax(axis=1)[:, None], axis=1)
         frames[at] = own * np.where(largest < 0, -1.0, 1.0)
-    edges = _edges(found)
     left, _, right = np.linalg.svd(frames[edges[:, 0]].swapaxes(1, 2) @ frames[edges[:, 1]])
     transports = (left @ right).astype(points.dtype)
     sheaf = CellularSheaf.connection(edges, transports, n_vertices=n)
     return sheaf, frames.astype(points.dtype)
+
+
+def bar_framework(graph: GraphLike, points: npt.ArrayLike) -> CellularSheaf:
+    """Return the sheaf of a bar framework, whose sections are the motions that stretch no bar.
+
+    Joint v has the stalk R^d of its velocities, bar e = (u, v) the stalk R^1, and both maps are the
+    bar's unit direction from u to v: ``(delta x)_e = direction_e . (x_u - x_v)`` is the rate at
+    which the bar gets shorter. H^0 is the space of infinitesimal motions, including rigid ones; L
+    is the stiffness matrix of bars of stiffness 1.
+
+    Parameters
+    ----------
+    graph : networkx Graph or MultiGraph, scipy sparse adjacency, or (m, 2) integer array
+        Weights are not used.
+    points : array_like, shape (n, d)
+        Positions of the joints, in vertex order. For an edge array, rows beyond its last vertex
+        are joints without bars.
+
+    Returns
+    -------
+    CellularSheaf
+
+    Raises
+    ------
+    ValueError, TypeError
+        If points are not finite, not one per vertex, or equal at both ends of a bar.
+
+    Examples
+    --------
+    >>> from sheafcoarsen import gallery
+    >>> F = gallery.bar_framework([[0, 1], [1, 2]], [[0.0, 0.0], [5.0, 0.0], [2.0, -4.0]])
+    >>> F.tail_map(1), F.head_map(1)
+    (array([[-0.6, -0.8]]), array([[-0.6, -0.8]]))
+    """
+    points = surfaces.point_array(points)
+    arrays = graph_arrays(graph)
+    n, d = points.shape
+    if n < arrays.n_vertices or (n > arrays.n_vertices and arrays.has_all_vertices):
+        raise ValueError(
+            f"`points` must have one row per vertex, {arrays.n_vertices} in all, got {n}"
+        )
+    ends = points[arrays.edges].reshape(-1, 2, d)
+    _, exponents = np.frexp(np.abs(ends).max(axis=(1, 2), initial=0))
+    bars = np.diff(np.ldexp(ends, -exponents[:, None, None]), axis=1)[:, 0]
+    longest = np.abs(bars).max(axis=1, initial=0)
+    if (e := checks.first_true(longest == 0)) is not None:
+        raise ValueError(
+            f"edge {e} {tuple(arrays.edges[e].tolist())} has length zero in `points`, so it has no "
+            f"direction: move a point or omit the edge"
+        )
+    bars /= longest[:, None]
+    directions = (bars / np.linalg.norm(bars, axis=1)[:, None]).astype(points.dtype).reshape(-1)
+    return trusted_sheaf(
+        arrays.edges,
+        np.full(n, d, dtype=np.int64),
+        np.ones(len(arrays.edges), dtype=np.int64),
+        directions,
+        directions.copy(),
+        arrays.labels,
+    )
