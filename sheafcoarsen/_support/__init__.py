@@ -18,21 +18,7 @@ array([0, 2, 2, 5])
 array([0, 1, 2, 3, 4])
 
 Other packages import the modules and write ``checks.whole_number``; types of arguments are imported
-by name. The modules:
-
-``checks``
-    Checks of single values, of arrays, and of cochains, whose squares must be finite.
-``linalg``, ``ragged``
-    Norms and thresholds relative to rounding; offsets and blocks.
-``surfaces``
-    Points in space, and faces between them with areas and normals.
-``threads``
-    Parallel loops over ranges, with an optional progress bar; a limit of one BLAS thread.
-``warned``
-    Warnings at the caller's line, which other functions of the package can collect.
-``files``, ``labels``, ``tables``
-    Atomic replacement of files; lookup of vertex labels, and their encoding as JSON; tables as
-    text and HTML.
+by name.
 """
 
 from sheafcoarsen._kernels.dense import EPS

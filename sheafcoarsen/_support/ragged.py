@@ -61,6 +61,15 @@ def identities(sizes: np.ndarray) -> np.ndarray:
     return data
 
 
+def block_diagonal(data: np.ndarray, sizes: np.ndarray) -> scipy.sparse.csr_array:
+    """Return the matrix of square diagonal blocks of the given sizes, each stored row-major."""
+    widths = np.repeat(sizes, sizes)
+    itype = scipy.sparse.get_index_dtype(maxval=max(len(data), len(widths)))
+    columns = ranges(np.repeat(offsets(sizes)[:-1], sizes), widths).astype(itype)
+    arrays = data, columns, offsets(widths).astype(itype)
+    return scipy.sparse.csr_array(arrays, shape=(len(widths), len(widths)))
+
+
 def read_only(array: np.ndarray) -> np.ndarray:
     """Make an owned array read-only and return it."""
     array.setflags(write=False)

@@ -48,8 +48,8 @@ def surface_arrays(points: npt.ArrayLike, faces: npt.ArrayLike) -> tuple[np.ndar
 def corner_signs(faces: np.ndarray, n: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the sign of each corner's orientation in its fan, and the fan's index, both (f, k).
 
-    Faces that share an edge at a vertex form a fan. A corner has the sign -1 if its face is
-    oriented unlike the first one of its fan, as at the seam of a one-sided surface.
+    Faces that share an edge at a vertex form a fan. The sign is -1 if the face is oriented unlike
+    the first one of its fan, as at the seam of a one-sided surface.
     """
     k = faces.shape[1]
     sides, disagree = _shared_sides(faces, n)

@@ -12,7 +12,8 @@ import warnings
 from collections.abc import Iterator
 from contextvars import ContextVar
 
-_PACKAGE = os.path.dirname(os.path.dirname(__file__))
+# files of the package, and of context managers used as decorators
+_INSIDE = os.path.join(os.path.dirname(os.path.dirname(__file__)), ""), contextlib.__file__
 _collected: ContextVar[list[Warning] | None] = ContextVar("collected", default=None)
 
 
@@ -23,14 +24,9 @@ def warn(message: str, category: type[Warning]) -> None:
         collected.append(category(message))
         return
     frame, depth = sys._getframe(1), 2
-    while frame.f_back is not None and _is_inside(frame.f_code.co_filename):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_INSIDE):
         frame, depth = frame.f_back, depth + 1
     warnings.warn(message, category, stacklevel=depth)
-
-
-def _is_inside(filename: str) -> bool:
-    """Return whether a file belongs to the package, or to context managers used as decorators."""
-    return filename.startswith(_PACKAGE + os.sep) or filename == contextlib.__file__
 
 
 @contextlib.contextmanager

@@ -22,21 +22,11 @@ Solve a linear system on the retained vertices and extend the solution exactly t
 >>> bool(abs(sc.laplacian(F) @ x - b).max() < 1e-13)
 True
 
-The files:
-
-``_eliminate``
-    :func:`eliminate` and its result, :class:`Elimination`;
-``factorization``
-    elimination vertex by vertex, and the sheaf on the retained vertices;
-``substitution``
-    forward and back substitution of cochains, the prolongation, and the kernel of the eliminated
-    block, to which extensions of minimum norm are orthogonal;
-``checks``, ``summary``
-    checks of maps for star-mesh and of the parts of an elimination; counts before and after.
+``factorization`` eliminates vertex by vertex and returns the sheaf on the retained ones;
+``substitution`` extends and reduces cochains, with minimum norm.
 """
 
-from sheafcoarsen.elimination._eliminate import Elimination, eliminate
+from sheafcoarsen.elimination._eliminate import Elimination, dim_of_few_edges, eliminate
 from sheafcoarsen.elimination.factorization import as_steps
-from sheafcoarsen.elimination.summary import dim_of_few_edges
 
 __all__ = ["Elimination", "as_steps", "dim_of_few_edges", "eliminate"]

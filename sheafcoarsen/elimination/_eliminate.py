@@ -5,18 +5,55 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels.elimination import Record
 from sheafcoarsen._support import CochainLike, ReadOnly, Vertices, checks, labels, ragged, tables
-from sheafcoarsen.elimination.checks import check_connection, check_parts
-from sheafcoarsen.elimination.factorization import factorize
+from sheafcoarsen.elimination.factorization import check_connection, factorize
 from sheafcoarsen.elimination.substitution import FreeSections, Substitution, free_sections
-from sheafcoarsen.elimination.summary import Sizes
 from sheafcoarsen.operators import as_columns, count_nonzeros
 from sheafcoarsen.sheaf import CellularSheaf, check_same_topology, check_sheaf
+
+
+class Sizes(NamedTuple):
+    """Counts for the fine and the reduced sheaf, as pairs.
+
+    ``by_neighbors[k]`` is the number of vertices that had k neighbours at their elimination.
+    """
+
+    vertices: tuple[int, int]
+    edges: tuple[int, int]
+    loops: tuple[int, int]
+    dim_c0: tuple[int, int]
+    dim_c1: tuple[int, int]
+    nonzeros: tuple[int, int]
+    by_neighbors: tuple[int, ...]
+
+    @property
+    def rows(self) -> list[tuple]:
+        """Rows of the HTML table, with the columns name, fine and reduced."""
+        names = "vertices", "edges", "of them loops", "dim C^0", "dim C^1", "nonzeros of L"
+        table: list[tuple] = [(name, *pair) for name, pair in zip(names, self, strict=False)]
+        return table + [(f"eliminated: {text}", "", "") for text in self.eliminated]
+
+    @property
+    def remark(self) -> str:
+        """One line on the eliminated vertices, for the table of a hierarchy."""
+        fine, reduced = self.vertices
+        words = ", ".join(self.eliminated) or "nothing"
+        what = f"{fine - reduced} of {fine} vertices eliminated exactly ({words})"
+        return f"{what}; dim C^0 {self.dim_c0[0]} -> {self.dim_c0[1]}"
+
+    @property
+    def eliminated(self) -> list[str]:
+        """Phrases such as "11 in chains" that count the eliminated vertices."""
+        none, one, two, *more = *self.by_neighbors, *[0] * 3
+        texts = {"without neighbours": none, "leaf" if one == 1 else "leaves": one}
+        texts |= {"in chains": two, "with 3 or more neighbours": sum(more)}
+        return [f"{count} {text}" for text, count in texts.items() if count]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -76,7 +113,52 @@ class Elimination(ReadOnly):
     steps: Record
 
     def __post_init__(self) -> None:
-        check_parts(self.fine, self.sheaf, self.kept, self.steps)
+        fine, kept, record = check_sheaf(self.fine, "fine"), self.kept, self.steps
+        check_sheaf(self.sheaf, "sheaf")
+        if not isinstance(record, Record):
+            raise TypeError(
+                f"`steps` must be the steps of an elimination, got {type(record).__name__}"
+            )
+        n, wrong = fine.n_vertices, "the elimination is inconsistent: "
+        counts = np.zeros(n, np.int64)
+        for name, vertices in (("kept", kept), ("steps.vertices", record.vertices)):
+            if vertices.ndim != 1 or vertices.min(initial=0) < 0 or vertices.max(initial=-1) >= n:
+                raise ValueError(f"{wrong}`{name}` must hold vertex indices in 0 .. {n - 1}")
+            counts += np.bincount(vertices, minlength=n)
+        if (counts != 1).any() or (np.diff(kept) <= 0).any():
+            raise ValueError(
+                f"{wrong}every vertex must be listed once as kept or eliminated, kept ones "
+                f"ascending, got {len(kept)} kept and {len(record.vertices)} eliminated vertices "
+                f"of {n}"
+            )
+        if not np.array_equal(fine.vertex_dims[kept], self.sheaf.vertex_dims):
+            raise ValueError(f"{wrong}the stalks of `sheaf` are not those of the kept vertices")
+        steps, starts, around = len(record.vertices), record.starts, record.neighbors
+        if (
+            len(starts) != steps + 1
+            or starts[0] != 0
+            or (np.diff(starts) < 0).any()
+            or starts[-1] != len(around)
+            or around.min(initial=0) < 0
+            or around.max(initial=-1) >= n
+        ):
+            raise ValueError(
+                f"{wrong}`steps.starts` and `steps.neighbors` must be lists of neighbours"
+            )
+        step_of = np.full(n, steps)
+        step_of[record.vertices] = np.arange(steps)
+        at = np.repeat(np.arange(steps), np.diff(starts))
+        if (step_of[around] <= at).any():
+            raise ValueError(f"{wrong}a step refers to a vertex that was eliminated before it")
+        dims = fine.vertex_dims[record.vertices]
+        sizes = int((dims[at] * fine.vertex_dims[around]).sum()), int((dims**2).sum())
+        if (record.blocks.shape, record.inverses.shape) != ((sizes[0],), (sizes[1],)):
+            raise ValueError(
+                f"{wrong}`steps.blocks` and `steps.inverses` must have sizes {sizes[0]} and "
+                f"{sizes[1]}"
+            )
+        if not (np.isfinite(record.blocks).all() and np.isfinite(record.inverses).all()):
+            raise ValueError(f"{wrong}`steps` must be finite")
 
     @cached_property
     def eliminated(self) -> np.ndarray:
@@ -122,10 +204,11 @@ class Elimination(ReadOnly):
         >>> K.solution_from(np.ones((5, 1)), lambda b: np.zeros_like(b)).round(12).ravel()
         array([0. , 1.5, 2. , 1.5, 0. ])
         """
-        reduced = self._plain.forward(right)
+        plain = self._plain
+        reduced = plain.forward(right)
         x = np.zeros_like(reduced)
-        x[self._kept_coordinates] = solve(reduced[self._kept_coordinates])
-        return self._plain.extend(x, reduced)
+        x[plain.kept] = solve(reduced[plain.kept])
+        return plain.extend(x, reduced)
 
     @cached_property
     def is_determined(self) -> bool:
@@ -145,12 +228,10 @@ class Elimination(ReadOnly):
         return largest if np.isfinite(largest) else np.inf
 
     @cached_property
-    def _kept_coordinates(self) -> np.ndarray:
-        return ragged.range_of_blocks(self.fine.vertex_offsets, self.kept)
-
-    @property
     def _plain(self) -> Substitution:
-        return Substitution(self.fine.vertex_dims, self.steps, self.kept)
+        starts = self.fine.vertex_offsets
+        kept = ragged.range_of_blocks(starts, self.kept)
+        return Substitution(self.fine.vertex_dims, starts, self.steps, kept)
 
     @cached_property
     def _projected(self) -> Substitution | FreeSections:
@@ -193,21 +274,20 @@ class Elimination(ReadOnly):
         array([0.  , 0.25, 0.5 , 0.75, 1.  ])
         """
         z = checks.cochain(self.sheaf, z, "z", " of the reduced sheaf")
-        right = None
+        dtype, reduced = z.dtype, None
         if b is not None:
             right = checks.cochain(self.fine, b, "b", " of the fine sheaf", right_side=True)
-        if right is not None and right.shape[1:] != z.shape[1:]:
-            raise ValueError(
-                f"`b` must have as many columns as `z`, of shape {z.shape}, got shape {right.shape}"
-            )
-        dtype = z.dtype if right is None else np.result_type(z.dtype, right.dtype)
-        double = np.result_type(dtype, np.float64)
-        columns = as_columns(z)
-        x = np.zeros((self.fine.dim_c0, columns.shape[1]), double)
-        x[self._kept_coordinates] = columns
-        reduced = None
-        if right is not None:
+            if right.shape[1:] != z.shape[1:]:
+                raise ValueError(
+                    f"`b` must have as many columns as `z`, of shape {z.shape}, got shape "
+                    f"{right.shape}"
+                )
+            dtype = np.result_type(dtype, right.dtype)
+            double = np.result_type(dtype, np.float64)
             reduced = self._projected.forward(as_columns(right).astype(double, copy=False))
+        columns = as_columns(z)
+        x = np.zeros((self.fine.dim_c0, columns.shape[1]), np.result_type(dtype, np.float64))
+        x[self._plain.kept] = columns
         x = self._projected.extend(x, reduced)
         return x.reshape(len(x), *z.shape[1:]).astype(dtype, copy=False)
 
@@ -239,7 +319,7 @@ class Elimination(ReadOnly):
         array([0.75, 0.25])
         """
         right = checks.cochain(self.fine, b, "b", " of the fine sheaf", right_side=True)
-        out = self._projected.forward(as_columns(right))[self._kept_coordinates]
+        out = self._projected.forward(as_columns(right))[self._plain.kept]
         return out.reshape(len(out), *right.shape[1:]).astype(right.dtype, copy=False)
 
     @cached_property
@@ -296,7 +376,13 @@ class Elimination(ReadOnly):
         return eliminate(sheaf, self.kept, self.max_neighbors)
 
     def __repr__(self) -> str:
-        return f"Elimination({self.sizes.summary})"
+        S = self.sizes
+        (fine, reduced), loops = S.vertices, S.loops[1]
+        which = f": {', '.join(S.eliminated)}" if S.eliminated else ""
+        return (
+            f"Elimination({fine} -> {reduced} vertices{which}; dim C^0 {S.dim_c0[0]} -> "
+            f"{S.dim_c0[1]}, {S.edges[0]} -> {S.edges[1] - loops} edges + {loops} loops)"
+        )
 
     def _repr_html_(self) -> str:
         return tables.table(self.sizes.rows, head=("", "fine", "reduced"), caption="Elimination")
@@ -378,3 +464,10 @@ def eliminate(
     K = object.__new__(Elimination)  # skip validation: the parts are consistent by construction
     K.__dict__.update(fine=sheaf, sheaf=reduced, kept=kept, max_neighbors=most, steps=steps)
     return K
+
+
+def dim_of_few_edges(sheaf: CellularSheaf) -> int:
+    """Return the total stalk dimension of vertices with at most two half-edges, except loops."""
+    ends = sheaf.edges[sheaf.edges[:, 0] != sheaf.edges[:, 1]]
+    few = np.bincount(ends.reshape(-1), minlength=sheaf.n_vertices) <= 2
+    return int(sheaf.vertex_dims[few].sum())

@@ -1,4 +1,4 @@
-"""Vertex-by-vertex elimination into growing arrays, and the sheaf on the remaining vertices."""
+"""Vertex-by-vertex elimination into growing arrays, and the check that star-mesh requires."""
 
 from typing import Any
 
@@ -7,7 +7,7 @@ import numpy as np
 from sheafcoarsen._kernels import elimination as kernels
 from sheafcoarsen._support import checks, linalg, ragged
 from sheafcoarsen.operators import index_dtype
-from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
+from sheafcoarsen.sheaf import CellularSheaf, both_ends, trusted_sheaf
 
 
 def factorize(
@@ -72,15 +72,16 @@ def as_steps(F: CellularSheaf, arrays: dict[str, np.ndarray]) -> kernels.Record:
     """Return the steps of an elimination from saved arrays, which ``Elimination`` validates."""
     dtype = np.result_type(F.dtype, np.float64)
     itype = index_dtype(4 * (F.n_vertices + F.n_edges))
-    checked = {}
-    for name in ("vertices", "starts", "neighbors"):
-        checked[name] = checks.integer_array(f"steps.{name}", arrays[name]).astype(itype)
-    for name in ("blocks", "inverses"):
-        checked[name] = checks.scalar_array(f"steps.{name}", arrays[name]).astype(dtype)
-    lengths = [len(checked[name]) for name in ("vertices", "neighbors", "blocks", "inverses")]
-    return kernels.Record(
-        **{k: ragged.read_only(v) for k, v in checked.items()}, counters=np.array(lengths)
+    vertices, starts, neighbors = (
+        ragged.read_only(checks.integer_array(f"steps.{name}", arrays[name]).astype(itype))
+        for name in ("vertices", "starts", "neighbors")
     )
+    blocks, inverses = (
+        ragged.read_only(checks.scalar_array(f"steps.{name}", arrays[name]).astype(dtype))
+        for name in ("blocks", "inverses")
+    )
+    counters = np.array([len(array) for array in (vertices, neighbors, blocks, inverses)])
+    return kernels.Record(vertices, starts, neighbors, blocks, inverses, counters)
 
 
 def _larger(array: np.ndarray, least: int) -> np.ndarray:
@@ -147,3 +148,32 @@ def _remaining_sheaf(
     return trusted_sheaf(
         number[pairs[in_use]], F.vertex_dims[kept], heights[in_use], tail, head, labels
     )
+
+
+# ---------------------------------------------------------------- checks
+
+
+def check_connection(F: CellularSheaf, max_neighbors: int) -> None:
+    """Raise if a map A of an edge between two vertices is no scaled isometry, A* A = a^2 I."""
+    for name, (v, data, starts) in zip(("tail", "head"), both_ends(F), strict=True):
+        columns = F.vertex_dims[v]
+        edges = np.flatnonzero((F.edges[:, 0] != F.edges[:, 1]) & (columns > 1))
+        shapes = np.stack([F.edge_dims, columns], axis=1)[edges]
+        for alike, maps in ragged.stacks(ragged.blocks(data, starts, edges), shapes):
+            d = maps.shape[2]
+            scale = np.abs(maps).max(axis=(1, 2), keepdims=True, initial=0)
+            maps = maps / np.where(scale > 0, scale, 1)
+            gram = maps.conj().swapaxes(1, 2) @ maps
+            trace = np.trace(gram, axis1=1, axis2=2).real / d
+            off = np.abs(gram - trace[:, None, None] * np.eye(d)).max(axis=(1, 2))
+            level = linalg.RESIDUAL_LIMIT * d * linalg.eps_of(F.dtype) * trace
+            if (bad := checks.first_true(off > level)) is not None:
+                e = int(edges[alike[bad]])
+                raise ValueError(
+                    f"`max_neighbors` = {max_neighbors} requires a connection, whose maps are "
+                    f"scaled isometries, but for the {name} map A of edge {e} "
+                    f"({F.edges[e, 0]} -> {F.edges[e, 1]}) A* A "
+                    f"differs from a^2 I by {off[bad] / max(trace[bad], 1e-300):.2g} a^2: "
+                    f"use `max_neighbors` = 2, which is exact for any maps and keeps all vertices "
+                    f"with more neighbours"
+                )

@@ -6,7 +6,6 @@ depend on it. These sections span the kernel of L_ee, and x_e = L_ee^+ (b_e - L_
 to them.
 """
 
-from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -22,19 +21,17 @@ TOGETHER = 64
 
 
 class Substitution(NamedTuple):
-    """Forward and back substitution with the steps of an elimination.
+    """Forward and back substitution with the steps of an elimination."""
 
-    ``dims`` are the dimensions of all stalks; ``kept`` are the vertices that remain.
-    """
-
-    dims: np.ndarray
+    dims: np.ndarray  # dimensions and offsets of all stalks
+    starts: np.ndarray
     steps: kernels.Record
-    kept: np.ndarray
+    kept: np.ndarray  # coordinates of the vertices that remain
 
     def forward(self, b: np.ndarray) -> np.ndarray:
         """Return b, of shape (dim, h), after forward substitution."""
         b = np.array(b, dtype=np.result_type(b.dtype, self.steps.blocks.dtype), order="C")
-        kernels.reduce_forward(self.steps, self.dims, ragged.offsets(self.dims), b)
+        kernels.reduce_forward(self.steps, self.dims, self.starts, b)
         return b
 
     def extend(self, x: np.ndarray, reduced: np.ndarray | None = None) -> np.ndarray:
@@ -43,7 +40,7 @@ class Substitution(NamedTuple):
         ``reduced`` is the result of `forward`.
         """
         b = np.empty((0, x.shape[1]), x.dtype) if reduced is None else reduced
-        kernels.extend_backward(self.steps, self.dims, ragged.offsets(self.dims), x, b)
+        kernels.extend_backward(self.steps, self.dims, self.starts, x, b)
         return x
 
     def extend_sparse(self, X: scipy.sparse.csr_array) -> scipy.sparse.csr_array:
@@ -54,9 +51,7 @@ class Substitution(NamedTuple):
             columns[: X.nnz], values[: X.nnz] = X.indices, X.data
             first, counts = X.indptr[:-1].astype(np.int64), np.diff(X.indptr).astype(np.int64)
             rows, unset = (first, counts, columns, values), np.full(X.shape[1], -1)
-            if kernels.substitute_rows(
-                self.steps, self.dims, ragged.offsets(self.dims), rows, unset
-            ):
+            if kernels.substitute_rows(self.steps, self.dims, self.starts, rows, unset):
                 break
             size *= 2
         entries, indptr = ragged.ranges(first, counts), ragged.offsets(counts)
@@ -69,9 +64,8 @@ class Substitution(NamedTuple):
 
     def prolongation(self) -> scipy.sparse.csr_array:
         """Return the matrix of `extend`, with rows for C^0 and columns for the kept stalks."""
-        rows = ragged.range_of_blocks(ragged.offsets(self.dims), self.kept)
-        entries = np.ones(len(rows)), (rows, np.arange(len(rows)))
-        shape = (int(self.dims.sum()), len(rows))
+        entries = np.ones(len(self.kept)), (self.kept, np.arange(len(self.kept)))
+        shape = (int(self.starts[-1]), len(self.kept))
         return self.extend_sparse(scipy.sparse.csr_array(entries, shape=shape))
 
     def kernel(self) -> scipy.sparse.csr_array:
@@ -79,47 +73,43 @@ class Substitution(NamedTuple):
 
         Since (M* M)^+ = W W*, ker M is the orthogonal complement of the nonzero columns of W.
         """
-        starts, vertices = ragged.offsets(self.dims), self.steps.vertices
+        vertices = self.steps.vertices
         d = self.dims[vertices].astype(np.int64)
-        data, rows, columns = [np.empty(0, self.steps.inverses.dtype)], [starts[:0]], [starts[:0]]
+        entries: list[tuple] = [(self.steps.inverses[:0], self.starts[:0], self.starts[:0])]
         for alike, W in ragged.stacks(self.steps.inverses, np.stack([d, d], axis=1)):
             zero = (W == 0).all(axis=1)
             has = zero.any(axis=1)
             if not has.any():
                 continue
-            W, zero, first = W[has], zero[has], starts[vertices[alike[has]]]
+            W, zero, first = W[has], zero[has], self.starts[vertices[alike[has]]]
             largest = np.abs(W).max(axis=1, keepdims=True)
             # zero columns of W are last; columns of Q in their places are orthogonal to the others
             Q = np.linalg.qr(W / np.where(largest > 0, largest, 1))[0]
             at = first[:, None] + np.arange(W.shape[1])
-            _, row, column = np.broadcast_arrays(Q, at[:, :, None], at[:, None, :])
-            for found, array in ((data, Q), (rows, row), (columns, column)):
-                found.append(array[np.broadcast_to(zero[:, None], Q.shape)])
-        entries, row, column = (np.concatenate(found) for found in (data, rows, columns))
+            chosen = np.broadcast_to(zero[:, None], Q.shape)
+            arrays = np.broadcast_arrays(Q, at[:, :, None], at[:, None, :])
+            entries.append(tuple(array[chosen] for array in arrays))
+        data, row, column = (np.concatenate(arrays) for arrays in zip(*entries, strict=True))
         used, column = np.unique(column, return_inverse=True)
-        return scipy.sparse.csr_array((entries, (row, column)), shape=(int(starts[-1]), len(used)))
+        shape = (int(self.starts[-1]), len(used))
+        return scipy.sparse.csr_array((data, (row, column)), shape=shape)
 
 
-@dataclass(frozen=True, eq=False)
-class FreeSections:
-    """Substitution that projects out the sections supported on eliminated vertices.
-
-    They are the columns of ``basis``, of norm 1, with the growth factors ``sizes``, and extend the
-    columns of ``start``, which are in the kernels at single vertices.
-    """
+class FreeSections(NamedTuple):
+    """Substitution that projects out the sections supported on eliminated vertices."""
 
     plain: Substitution
-    start: scipy.sparse.csr_array
-    basis: scipy.sparse.csr_array
+    start: scipy.sparse.csr_array  # in the kernels at single vertices
+    basis: scipy.sparse.csr_array  # sections that extend ``start``, of norm 1
     gram: scipy.sparse.csr_array
     factors: Factors  # of ``gram``
-    sizes: np.ndarray
+    sizes: np.ndarray  # growth factors of the sections
 
     def forward(self, b: np.ndarray) -> np.ndarray:
-        """Return b after projection and forward substitution.
+        """Return b after forward substitution and projection.
 
-        The component of b in the span of the sections accumulates at vertices whose M has a kernel,
-        with rounding errors that grow like the sections, and is removed there.
+        The component in the span of the sections accumulates, with rounding errors that grow like
+        the sections, at vertices whose M has a kernel.
         """
         reduced = self.plain.forward(b)
         for _ in range(2):  # the second time corrects rounding errors
@@ -145,12 +135,7 @@ class FreeSections:
         return x - self.basis @ coefficients
 
     def prolongation(self) -> scipy.sparse.csr_array:
-        """Return the matrix of `extend`.
-
-        Sections overlap only within a connected component of the eliminated vertices. Few columns
-        have entries in one component (for leaves and chains, those of at most two kept stalks), so
-        columns with entries in different components are merged into one dense column.
-        """
+        """Return the matrix of `extend`."""
         part = connected_components(abs(self.gram), directed=False)[1]
         P = self.plain.prolongation()
         for _ in range(2):  # the second time corrects rounding errors
@@ -162,7 +147,11 @@ class FreeSections:
     def _solve_sparse(
         self, coefficients: scipy.sparse.csr_array, part: np.ndarray
     ) -> scipy.sparse.csr_array:
-        """Solve a system with the block diagonal Gram matrix for sparse right-hand sides."""
+        """Solve a system with the block diagonal Gram matrix for sparse right-hand sides.
+
+        Few columns have entries in one component (for leaves and chains, those of at most two kept
+        stalks), so columns with entries in different components share a dense column.
+        """
         height, width = coefficients.shape
         rows, columns = scipy.sparse.coo_array(coefficients).coords
         pairs, which = np.unique(part[rows].astype(np.int64) * width + columns, return_inverse=True)

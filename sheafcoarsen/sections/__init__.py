@@ -18,10 +18,10 @@ sheaf with the same H^0. The number of levels is logarithmic, and the work linea
 
 (a) ``equilibration.equilibrate`` scales edges to norm 1 and changes the basis of every stalk such
     that the stacked maps at the vertex are an isometry. Zero can then be decided relative to 1.
-(b) ``clustering.choose_clusters`` selects clusters, and ``reduction.reduce_level`` eliminates
+(b) ``clustering.choose_clusters`` selects clusters, and ``clustering.reduce_level`` eliminates
     coordinates in each of them, largest pivot first, while the pivot exceeds keep^2. The retained
     subspace contains the local sections; loop-cells carry the energy of its other vectors.
-(c) ``reduction.reduce_level`` also removes the sections supported in one cluster, so that few
+(c) ``clustering.reduce_level`` also removes the sections supported in one cluster, so that few
     dimensions remain even if there are many sections.
 (d) These steps are repeated until ``rank_decision.singular_pairs`` can decompose the
     remaining sheaf; ``doubt`` checks whether its rank is clear. If coarsening is slow, as on

@@ -11,7 +11,7 @@ from sheafcoarsen._support import ReadOnly, linalg, ragged, tables, threads, war
 from sheafcoarsen.exceptions import SingularProblemWarning
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sections import clustering
-from sheafcoarsen.sections.clustering import choose_clusters
+from sheafcoarsen.sections.clustering import Level, choose_clusters, reduce_level
 from sheafcoarsen.sections.equilibration import Stalks, equilibrate
 from sheafcoarsen.sections.forests import forest_sections
 from sheafcoarsen.sections.lifting import lift_sections, section_residual
@@ -23,7 +23,6 @@ from sheafcoarsen.sections.rank_decision import (
     singular_pairs,
     zero_threshold,
 )
-from sheafcoarsen.sections.reduction import Level, reduce_level
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 KEEP = {64: 1e-3, 32: 3e-2}
@@ -249,8 +248,8 @@ def _descend(
 ) -> tuple[list[Level], CellularSheaf, float, float, FullRank | None]:
     """Coarsen down to dimension ``LAST`` or until coarsening stalls.
 
-    Returns the levels, the last sheaf, the largest singular value removed as zero, the smallest
-    eliminated one, and the sections of the last sheaf if its coboundary has full rank.
+    Returns the levels, the last sheaf, the largest removed and the smallest eliminated singular
+    value, and the kernel of the last coboundary if this has full rank.
     """
     levels: list[Level] = []
     keep, eps = KEEP[np.finfo(dtype).bits], linalg.eps_of(dtype)
@@ -292,9 +291,8 @@ def _count_zeros(
 ) -> tuple[int, float]:
     """Return the number of zeros among ascending singular values, and the weight of the last one.
 
-    The weight of a cochain x is its sensitivity to relative errors of the maps, the square root of
-    the sum of norm(D_v) norm(x_v)^2; it is 1 for well-conditioned maps. A singular value counts as
-    zero if it is at most ``threshold`` times the weight. The returned weight is at least 1.
+    Zeros are at most ``threshold`` times their weight, the sensitivity to relative errors of the
+    maps: for a cochain x, the square root of the sum of norm(D_v) norm(x_v)^2. It is at least 1.
     """
 
     def weigh(column: int) -> float:

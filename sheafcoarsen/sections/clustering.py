@@ -1,4 +1,4 @@
-"""Selection of clusters of bounded size for the next level, and splitting of hubs.
+"""Steps (b) and (c) for one level: clusters of bounded size, split hubs, and the reduction.
 
 A hub is a vertex with more neighbours than a cluster can contain. Its leaves cannot be distributed
 to several connected clusters, and a cluster with all of them would be too large for dense matrices.
@@ -7,18 +7,26 @@ adjacent to a group of the hub's neighbours. Sections correspond one to one: the
 copies are equal, and divided by sqrt(k) to preserve norms.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import scipy.sparse
 
-from sheafcoarsen._support import ragged
-from sheafcoarsen.partition import Partition, find_clusters
+from sheafcoarsen._kernels import sections as kernels
+from sheafcoarsen._kernels.coarsening import Loops
+from sheafcoarsen._kernels.dense import svd_workspace
+from sheafcoarsen._kernels.modes import Blocks, put_columns
+from sheafcoarsen._support import ragged, threads
+from sheafcoarsen.coarsening import SERIAL_BELOW, realize
+from sheafcoarsen.modes import Prolongation, block_layout, kernel_workspace
+from sheafcoarsen.operators import degree_factors
+from sheafcoarsen.partition import Partition, clusters_of, find_clusters
 from sheafcoarsen.sheaf import (
     CellularSheaf,
     both_ends,
     component_count,
     component_labels,
+    edge_subset,
     trusted_sheaf,
 )
 
@@ -33,24 +41,31 @@ LARGEST_LAST = 6000
 
 
 class Split(NamedTuple):
-    """A partitioned sheaf with split hubs, and the map from its sections to the original ones.
-
-    ``owners``, of shape (n',), holds the original vertex of each new vertex. ``J``, of shape
-    (dim C^0, dim C^0 of the new sheaf), maps sections of the new sheaf to the original one.
-    """
+    """A partitioned sheaf with split hubs, and the map from its sections to the original ones."""
 
     sheaf: CellularSheaf
     partition: Partition
-    owners: np.ndarray
-    J: scipy.sparse.csr_array
+    owners: np.ndarray  # (n',) original vertex of each new vertex
+    J: scipy.sparse.csr_array  # (dim C^0, dim C^0 of the new sheaf)
+
+
+class Level(NamedTuple):
+    """One level: the retained directions R and the removed sections P of the clusters.
+
+    ``split`` holds the copies of hubs if the clusters belong to a sheaf with split hubs.
+    """
+
+    R: Prolongation
+    P: Prolongation
+    split: Split | None = None
+
+    def on_original(self, Y: Any) -> Any:
+        """Map columns from the sheaf with split hubs to the original sheaf."""
+        return Y if self.split is None else self.split.J @ Y
 
 
 def cluster_count(sheaf: CellularSheaf, growth: int) -> int:
-    """Return the number of clusters, for clusters ``growth`` times as large as usual.
-
-    There is at least one cluster per connected component, because clusters would otherwise
-    merge components.
-    """
+    """Return the number of clusters, ``growth`` times as large as usual; none joins components."""
     n = sheaf.n_vertices
     by_dimension = min(sheaf.dim_c0 / (DIMENSION * growth), n / 4)
     size = max(n / (VERTICES * growth), by_dimension)
@@ -62,9 +77,8 @@ def choose_clusters(
 ) -> tuple[CellularSheaf, Partition, Split | None, bool]:
     """Return the sheaf, clusters of bounded dimension, the hub split, and whether any were shrunk.
 
-    The bound is the larger of 2 ``LAST`` ``growth`` and four times the mean dimension, but at most
-    ``LARGEST_LAST``. Hubs of larger clusters are split first, which changes the sheaf. Vertices are
-    then removed from clusters that are still too large; the last value is whether any was.
+    Hubs of clusters that are too large are split, which changes the sheaf; then vertices are
+    removed from clusters that still are.
     """
     labels = find_clusters(sheaf, cluster_count(sheaf, growth), "balls")[1]
     partition, split = Partition(labels), None
@@ -80,10 +94,10 @@ def choose_clusters(
 
 
 def shrink_clusters(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[Partition, bool]:
-    """Remove vertices of lowest degree from clusters larger than ``largest``.
+    """Remove vertices of lowest degree from clusters larger than ``largest``; they become clusters.
 
-    Returns the partition and whether it changed. Removed vertices become clusters of one vertex,
-    which are merged on a later level. This is needed if stalks of hubs are too large for copies.
+    Returns the partition and whether it changed, as it does if stalks of hubs are too large for
+    copies. The new clusters of one vertex are merged on a later level.
     """
     labels, dims = P.labels, sheaf.vertex_dims
     if np.bincount(labels, dims).max() <= largest:
@@ -103,8 +117,7 @@ def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) 
 
     Hubs are vertices whose neighbours in the cluster have more than half of that dimension. The
     other vertices, component by component, form groups of dimension about ``capacity``, or more if
-    the hubs are large; the first group and the hubs keep the label. Clusters with too many hubs do
-    not change.
+    the hubs are large; the first group and the hubs keep the label.
     """
     # Minimum ratio of the dimension of a group of neighbours to that of the hubs copied for it
     group_over_hubs = 4
@@ -156,3 +169,64 @@ def split_hubs(sheaf: CellularSheaf, P: Partition, largest: int, capacity: int) 
         owners,
         scipy.sparse.csr_array(entries, shape=(sheaf.dim_c0, len(rows))),
     )
+
+
+def reduce_level(
+    sheaf: CellularSheaf, partition: Partition, cut: tuple[float, float]
+) -> tuple[Level, CellularSheaf, float, float]:
+    """Return level, coarse sheaf, and the largest zero and smallest eliminated singular value."""
+    clusters = clusters_of(sheaf, partition)
+    if (largest := int(clusters.dims.max())) > LARGEST_LAST:
+        raise np.linalg.LinAlgError(
+            f"a single stalk of the sheaf or of a coarse level has dimension {largest}, but dense "
+            f"factorizations are limited to dimension {LARGEST_LAST}"
+        )
+    f, dims, K, dtype = sheaf.arrays, clusters.dims, clusters.n_clusters, sheaf.dtype
+    map_size = int((sheaf.edge_dims * sheaf.vertex_dims[sheaf.edges].sum(axis=1)).max(initial=0))
+    widths = np.zeros(K, np.int64)
+
+    def count(lo: int, hi: int) -> None:
+        n = int(dims[lo:hi].max())
+        lapack = svd_workspace(n, n, dtype, map_size)
+        kernels.count_kept(lo, hi, f, clusters, cut[0], lapack, widths)
+
+    threads.run_ranges(count, dims**3 + 1.0, serial_below=SERIAL_BELOW)
+    starts, loop_starts = ragged.offsets(dims * widths), ragged.offsets(widths**2)
+    kept = kernels.Kept(
+        widths=widths,
+        n_sections=np.zeros(K, np.int64),
+        columns=kernels.Ragged(starts, np.empty(int(starts[-1]), dtype)),
+        loops=kernels.Ragged(loop_starts, np.empty(int(loop_starts[-1]), dtype)),
+        loop_rows=np.zeros(K, np.int64),
+        dropped=np.full(K, np.inf),
+        zeros=np.zeros(K),
+    )
+    rows = np.diff(ragged.offsets(sheaf.edge_dims[clusters.internal_edges])[clusters.internal_ptr])
+    factors = degree_factors(edge_subset(sheaf, clusters.crossing_edges))
+    crossing = rows, kernels.Ragged(*factors)
+
+    def reduce(lo: int, hi: int) -> int:
+        n = int(dims[lo:hi].max())
+        workspace = kernel_workspace(int(rows[lo:hi].max()) + n, n, dtype, map_size)
+        return kernels.reduce_clusters(lo, hi, f, clusters, crossing, cut, workspace, kept)
+
+    cost = dims * (dims + widths) * (dims + 10.0 * widths) * (widths > 0) + 1.0
+    for failed in threads.run_ranges(reduce, cost, serial_below=SERIAL_BELOW):
+        if failed >= 0:
+            raise np.linalg.LinAlgError(f"LAPACK failed on cluster {failed}")
+    retained = widths - kept.n_sections
+
+    def block_columns(first: np.ndarray, counts: np.ndarray) -> Prolongation:
+        indptr, indices = block_layout(sheaf, clusters, counts)
+        data = np.empty(len(indices), dtype)
+        out = Blocks(indptr, data, ragged.read_only(counts))
+        put_columns(f, clusters, kept.columns.data, starts[:-1] + first, widths, out)
+        return Prolongation(sheaf, clusters, counts, indptr, indices, data)
+
+    level = Level(
+        block_columns(np.zeros_like(retained), retained), block_columns(retained, kept.n_sections)
+    )
+    loops = Loops(kept.loop_rows, kept.loops.starts, kept.loops.data)
+    coarse = realize(level.R, loops, compress=True)
+    zero, dropped = kept.zeros.max(initial=0), kept.dropped.min(initial=np.inf)
+    return level, coarse, float(zero), float(dropped)

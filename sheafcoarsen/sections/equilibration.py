@@ -8,42 +8,30 @@ import scipy.sparse
 from sheafcoarsen._kernels.operators import multiply_maps
 from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.coarsening import SERIAL_BELOW
-from sheafcoarsen.modes import block_layout
 from sheafcoarsen.operators import degree_factors
-from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, both_ends, component_labels, trusted_sheaf
 
 
 class Stalks(NamedTuple):
     """Bases and weights of equilibrated stalks.
 
-    The columns of ``V`` are an orthonormal basis of them, and those of ``W`` one in which the
-    stacked maps at every vertex are an isometry; ``metric`` holds the blocks of V* W in sequence.
-    The columns of ``alone`` are an orthonormal basis of the sections that are supported at single
-    vertices. ``weights``, of shape (dim_c0,), holds the squared norm of the scaled maps at v
-    divided by d_v, for every coordinate of v; of a loop, both maps and their difference count.
+    The weight of every coordinate of v is the squared norm of the scaled maps at v divided by d_v;
+    of a loop, both maps and their difference count.
     """
 
     sheaf: CellularSheaf
-    V: scipy.sparse.csr_array
-    W: scipy.sparse.csr_array
-    metric: np.ndarray
-    alone: scipy.sparse.csr_array
-    weights: np.ndarray
-
-
-def block_diagonal(F: CellularSheaf, blocks: np.ndarray) -> scipy.sparse.csr_array:
-    """Return the block diagonal matrix of d_v x d_v blocks, given in sequence."""
-    indptr, indices = block_layout(F, Partition(np.arange(F.n_vertices)), F.vertex_dims)
-    return scipy.sparse.csr_array((blocks, indices, indptr), shape=(F.dim_c0, F.dim_c0))
+    V: scipy.sparse.csr_array  # orthonormal basis of the stalks
+    W: scipy.sparse.csr_array  # basis in which the stacked maps at every vertex are an isometry
+    metric: np.ndarray  # blocks of V* W in sequence
+    alone: scipy.sparse.csr_array  # orthonormal basis of sections supported at single vertices
+    weights: np.ndarray  # (dim_c0,)
 
 
 def vertex_scales(F: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
     """Return positive scales s of the vertices, and the norms of [A s_u | -B s_v] for all edges.
 
-    Dividing edges by their norms makes both ends of each edge similar if weights of edges differ,
-    but not if scales of vertices do. In a component where they do, s are the inverse norms of the
-    stacked maps at vertices, times a constant; elsewhere they are 1.
+    Dividing edges by their norms does not suffice if scales of vertices differ. In components where
+    they do, s are the inverse norms of stacked maps times a constant; elsewhere they are 1.
     """
     (u, v), m, n = F.edges.T, F.n_edges, F.n_vertices
     a, b = (linalg.ragged_norms(data, starts) for _, data, starts in both_ends(F))
@@ -58,14 +46,14 @@ def vertex_scales(F: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
         D = linalg.scaled_norms(np.concatenate([t * a, t * b]), np.concatenate([u, v]), n)
         return D.clip(min=(1e-100 * largest(D, labels)).clip(min=1e-300))
 
-    def imbalance(s: np.ndarray) -> np.ndarray:
-        D = stacked(1 / np.hypot(a * s[u], b * s[v]).clip(min=1e-300))
-        logs = np.log2(np.stack([a, b])[:, compared]) - np.log2(D[F.edges[compared]].T)
-        return largest(np.abs(logs[0] - logs[1]), labels[u[compared]])
-
     D = stacked(np.ones(m))
     ones, s = np.ones(n), largest(D, labels) / D
-    better = imbalance(s) + 10 < imbalance(ones)  # by a factor of 1000
+    imbalances = []
+    for scales in (s, ones):
+        D = stacked(1 / np.hypot(a * scales[u], b * scales[v]).clip(min=1e-300))
+        logs = np.log2(np.stack([a, b])[:, compared]) - np.log2(D[F.edges[compared]].T)
+        imbalances.append(largest(np.abs(logs[0] - logs[1]), labels[u[compared]]))
+    better = imbalances[0] + 10 < imbalances[1]  # by a factor of 1000
     s = np.where(better, s, ones)
     return s, np.hypot(a * s[u], b * s[v])
 
@@ -73,9 +61,8 @@ def vertex_scales(F: CellularSheaf) -> tuple[np.ndarray, np.ndarray]:
 def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
     """Return the equilibrated sheaf, in double precision, and the bases of its stalks.
 
-    Every [A | -B] is divided by its norm, or that of [A s_u | -B s_v] for the ``vertex_scales`` s.
-    Then every map F_{v->e} is multiplied by a matrix W_v such that the stacked maps at v become an
-    isometry. Zero can then be decided relative to 1.
+    Every [A | -B] is divided by its norm, or that of [A s_u | -B s_v] for the ``vertex_scales`` s,
+    and every map F_{v->e} is multiplied by a matrix W_v.
     """
     dims, (u, v), dtype = F.vertex_dims, F.edges.T, np.result_type(F.dtype, np.float64)
     loop, (s, norms) = u == v, vertex_scales(F)
@@ -113,12 +100,12 @@ def equilibrate(F: CellularSheaf, eps: float) -> tuple[CellularSheaf, Stalks]:
         costs + 1.0,
         serial_below=SERIAL_BELOW,
     )
-    metric, every = ragged.identities(ranks), block_diagonal(F, V)
+    metric, every = ragged.identities(ranks), ragged.block_diagonal(V, dims)
     metric[metric > 0] = scales[used]
     stalks = Stalks(
         F,
         every[:, used],
-        block_diagonal(F, W)[:, used],
+        ragged.block_diagonal(W, dims)[:, used],
         metric,
         every[:, ~used],
         np.repeat(sizes / np.maximum(dims, 1), dims),

@@ -18,8 +18,7 @@ def forest_sections(F: CellularSheaf) -> np.ndarray | scipy.sparse.csr_array | N
     """Return an orthonormal basis of H^0 of a forest, sparse if it has many columns and entries.
 
     Returns None if there is a cycle other than a loop, the rank of an edge is unclear, sections of
-    a subtree are not determined by their values at its root, or large stalks have many edges, which
-    take the time of the cube of both dimensions each.
+    a subtree are not determined by their values at its root, or large stalks have many edges.
     """
     loops = F.edges[:, 0] == F.edges[:, 1]
     if len(loops) - loops.sum() >= max(F.n_vertices, 1):

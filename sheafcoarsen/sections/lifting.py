@@ -6,9 +6,9 @@ import scipy.sparse
 
 from sheafcoarsen._support import linalg, ragged
 from sheafcoarsen.operators import coboundary
-from sheafcoarsen.sections.equilibration import Stalks, block_diagonal
+from sheafcoarsen.sections.clustering import Level
+from sheafcoarsen.sections.equilibration import Stalks
 from sheafcoarsen.sections.rank_decision import FullRank
-from sheafcoarsen.sections.reduction import Level
 from sheafcoarsen.sheaf import CellularSheaf, unit_sheaf
 
 DENSE_ENTRIES, DENSE_COLUMNS = 1 << 22, 16
@@ -23,11 +23,7 @@ def is_sparse(F: CellularSheaf, h0: int) -> bool:
 def lift_sections(
     stalks: Stalks, levels: list[Level], last: CellularSheaf, Z: np.ndarray | FullRank
 ) -> np.ndarray | scipy.sparse.csr_array:
-    """Return an orthonormal basis of H^0 in the scalar type of the input.
-
-    It spans the common kernels of the maps at single vertices, the sections removed on all levels,
-    and the sections Z of the last sheaf.
-    """
+    """Return an orthonormal basis of H^0, from Z and the sections removed on all levels."""
     h0 = Z.shape[1] + sum(int(level.P.offsets[-1]) for level in levels) + stalks.alone.shape[1]
     if is_sparse(stalks.sheaf, h0):
         return _sparse_basis(stalks, levels, last, Z)
@@ -48,15 +44,14 @@ def _sparse_basis(
 ) -> scipy.sparse.csr_array:
     """Return a sparse basis, in which every removed section is supported in its cluster.
 
-    Starting at the finest level, the retained directions of every cluster are orthogonalized
-    against its removed sections in the metric of C^0, and the triangular factor of the metric on
-    the retained directions is passed to the next level. On the equilibrated sheaf it is V* W.
+    From the finest level on, retained directions are orthogonalized against the removed sections of
+    their cluster, and their metric, which is V* W on the first level, is passed to the next one.
     """
     metric, steps = stalks.metric, []  # R and P of each level, in orthonormal bases of im W_v
     for level in levels:
         R, P, metric = _orthonormalize(level, metric)
         steps.append((R, P))
-    factors = block_diagonal(last, metric)
+    factors = ragged.block_diagonal(metric, last.vertex_dims)
     Y = Z.basis(factors) if isinstance(Z, FullRank) else np.linalg.qr(factors @ Z)[0]
     Q = scipy.sparse.csr_array(Y)
     for k, (R, P) in reversed(list(enumerate(steps))):
@@ -72,15 +67,15 @@ def _orthonormalize(
 ) -> tuple[scipy.sparse.csr_array, scipy.sparse.csr_array, np.ndarray]:
     """Return R and P of one level in orthonormal bases, and the metric of retained directions.
 
-    A metric is a triangular factor for each stalk, in sequence. The k copies of a hub have that of
-    the hub, because their values are divided by sqrt(k).
+    A metric is a triangular factor for each stalk, in sequence.
     """
     R, P, f = level.R, level.P, level.R.sheaf
     if level.split is not None:
+        # copies have the metric of their hub, because their values are divided by sqrt(k)
         owners = level.split.owners
         dims = f.vertex_dims[: owners.max(initial=-1) + 1]  # the copies come last
         metric = ragged.blocks(metric, ragged.offsets(dims**2), owners)
-    M, clusters = block_diagonal(f, metric), np.arange(len(R.ranks))
+    M, clusters = ragged.block_diagonal(metric, f.vertex_dims), np.arange(len(R.ranks))
     Z = scipy.sparse.hstack([M @ P.matrix, M @ R.matrix], format="csr")
     of_rows = np.repeat(R.clusters.labels, f.vertex_dims)
     of_columns = np.concatenate([np.repeat(clusters, S.ranks) for S in (P, R)])

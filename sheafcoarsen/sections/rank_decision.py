@@ -29,13 +29,11 @@ LARGEST = 10_000
 class FullRank(NamedTuple):
     """Kernel of a coboundary of full rank, as the orthogonal complement of its row space.
 
-    The columns of ``adjoint`` are the rows of delta scaled to norm 1. If there are more rows than
-    coordinates, there are no sections, and only the shape of ``adjoint`` matters. ``smallest`` is
-    an estimate of the smallest singular value of delta, usually from below.
+    If there are more rows than coordinates, only the shape of ``adjoint`` matters.
     """
 
-    adjoint: scipy.sparse.csr_array
-    smallest: float
+    adjoint: scipy.sparse.csr_array  # rows of delta scaled to norm 1, as columns
+    smallest: float  # estimate of the smallest singular value of delta, usually from below
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -44,11 +42,7 @@ class FullRank(NamedTuple):
         return n, n - k
 
     def basis(self, change: scipy.sparse.csr_array | None = None) -> np.ndarray:
-        """Return an orthonormal basis of ker delta, or of C (ker delta) for a ``change`` C.
-
-        It consists of the last columns of Q in the QR factorization of ``adjoint``, or of C^{-*}
-        ``adjoint``.
-        """
+        """Return an orthonormal basis of ker delta, or of C (ker delta) for a ``change`` C."""
         n, h = self.shape
         if h == 0:
             return np.zeros((n, 0), self.adjoint.dtype)
@@ -84,10 +78,9 @@ def singular_pairs(
 
 
 def zero_threshold(n: int, eps: float, dropped: float) -> float:
-    """Return the threshold at or below which singular values count as zero, in dimension n.
+    """Return the largest singular value that counts as zero, in dimension n.
 
-    Elimination divides rounding errors by the eliminated singular values, which are at least
-    ``dropped``.
+    Elimination divides rounding errors by singular values of at least ``dropped``.
     """
     return ZERO_ROUNDING * max(eps, n * EPS) / dropped
 
@@ -98,8 +91,7 @@ def doubt(
     """Return the reason why rounding may have determined the rank, or None if the rank is clear.
 
     ``rows`` is the number of rows of delta on the finest level. Ill-conditioned maps amplify
-    rounding errors of zeros by the factor ``weight``. The decision is unclear if such errors may
-    move a singular value across the threshold.
+    rounding errors of zeros by the factor ``weight``.
     """
     # Size in units of eps up to which a singular value is clearly zero. Larger ones are doubtful,
     # unless many rows explain them by rounding, eps sqrt(rows), or the threshold is far above
@@ -124,12 +116,11 @@ def doubt(
 
 
 def section_bound(F: CellularSheaf) -> int:
-    """Return an upper bound on h0 from the ranks of individual maps.
+    """Return an upper bound on h0 from the ranks of individual maps, not of products along paths.
 
     Since F_{v->e} x_v = F_{u->e} x_u, a section is determined by its values at the roots of a
     spanning forest and by its components in the kernels of the maps F_{v->e} at the ends v of tree
-    edges that are farther from the root. Doubtful zeros count as zeros. The bound avoids products
-    of maps, which could grow or decay along paths.
+    edges that are farther from the root. Doubtful zeros count as zeros.
     """
     labels = component_labels(F.n_vertices, F.edges)
     by_dimension = np.lexsort((F.vertex_dims, labels))
@@ -151,11 +142,7 @@ def section_bound(F: CellularSheaf) -> int:
 
 
 def sections_of_full_rank(sheaf: CellularSheaf) -> FullRank | None:
-    """Return the sections if delta clearly has independent rows or columns, else None.
-
-    If the rows are independent (H^1 = 0), the sections are their orthogonal complement; if the
-    columns are independent, there are none.
-    """
+    """Return the sections if delta clearly has independent rows or columns, else None."""
     D = coboundary(sheaf)
     rows, columns = D.shape
     if 0 in D.shape or min(rows, columns) > LARGEST:

@@ -20,24 +20,10 @@ array([[6., 0.],
 >>> F.with_labels(["a", "b", "c"]).subsheaf([0, 2]).vertex_labels
 ('a', 'c')
 
-The modules, in the order in which data flows:
-
-``graphs``
-    A graph as arrays, and values on its edges.
-``maps``
-    User-supplied maps and flat data, checked against each other and the graph; random maps.
-``from_matrices``
-    Maps from the blocks of a Laplacian.
-``properties``, ``from_graphs``, ``from_sheaves``, ``_cellular_sheaf``
-    The class: ``Views`` has the arrays and properties, ``FromGraphs`` the class methods that take a
-    graph or a Laplacian, ``FromSheaves`` the methods that return another sheaf, ``CellularSheaf``
-    the rest.
-    `trusted_sheaf` and `sheaf_like` build one from arrays without checks; ``properties`` also
-    compares two sheaves by graph and stalks.
-``_fit_maps``
-    Maps fitted to signals: `fit_connection` and `fit_maps`.
-``_components``
-    Connected components, and sheaves side by side.
+``graphs`` and ``maps`` check what users supply, and ``from_matrices`` finds the maps of a
+Laplacian. The class is in three modules: ``properties`` has the arrays and the methods that return
+another sheaf, ``from_graphs`` the class methods that take a graph or a Laplacian,
+``_cellular_sheaf`` the rest. `trusted_sheaf` and `sheaf_like` build one from arrays without checks.
 """
 
 from sheafcoarsen.sheaf._cellular_sheaf import (
@@ -56,8 +42,16 @@ from sheafcoarsen.sheaf._components import (
     split,
 )
 from sheafcoarsen.sheaf._fit_maps import fit_connection, fit_maps
-from sheafcoarsen.sheaf.from_sheaves import edge_subset, sheaf_like, unit_sheaf
-from sheafcoarsen.sheaf.graphs import GraphLike, edge_weights, graph_arrays, vertex_names
+from sheafcoarsen.sheaf.graphs import (
+    GraphLike,
+    Topology,
+    check_same_topology,
+    edge_weights,
+    graph_arrays,
+    same_array,
+    same_topology,
+    vertex_names,
+)
 from sheafcoarsen.sheaf.maps import (
     MapsLike,
     check_unitary,
@@ -65,13 +59,7 @@ from sheafcoarsen.sheaf.maps import (
     random_orthonormal,
     stalk_dims,
 )
-from sheafcoarsen.sheaf.properties import (
-    Topology,
-    both_ends,
-    check_same_topology,
-    same_array,
-    same_topology,
-)
+from sheafcoarsen.sheaf.properties import both_ends, edge_subset, sheaf_like, unit_sheaf
 
 __all__ = [
     "CellularSheaf",

@@ -12,14 +12,14 @@ import numpy.typing as npt
 import scipy.sparse
 
 from sheafcoarsen._support import ReadOnly, checks, linalg, tables
-from sheafcoarsen.sheaf.from_sheaves import FromSheaves
-from sheafcoarsen.sheaf.graphs import edge_array, vertex_names
+from sheafcoarsen.sheaf.from_graphs import FromGraphs
+from sheafcoarsen.sheaf.graphs import edge_array, same_topology, vertex_names
 from sheafcoarsen.sheaf.maps import MapsLike, flat_arrays, flat_maps, stalk_dims
-from sheafcoarsen.sheaf.properties import close_maps, same_topology
+from sheafcoarsen.sheaf.properties import both_ends
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class CellularSheaf(FromSheaves, ReadOnly):
+class CellularSheaf(FromGraphs, ReadOnly):
     """A vector space on every vertex and edge of a graph, and a linear map for every incident pair.
 
     The coboundary (``eq:coboundary``) compares the two ends of an edge ``e = (u, v)`` in its
@@ -220,9 +220,17 @@ class CellularSheaf(FromSheaves, ReadOnly):
                 * int(d)
                 * max(linalg.eps_of(self.dtype), linalg.eps_of(other.dtype))
             )
-        return close_maps(self.tail_data, other.tail_data, self.tail_offsets, rtol) and close_maps(
-            self.head_data, other.head_data, self.head_offsets, rtol
-        )
+        for (_, mine, starts), (_, theirs, _) in zip(
+            both_ends(self), both_ends(other), strict=True
+        ):
+            # reduceat cannot skip empty maps, so they are left out
+            begins = starts[np.flatnonzero(np.diff(starts))]
+            sizes = (np.maximum.reduceat(np.abs(data), begins) for data in (mine, theirs))
+            with np.errstate(over="ignore"):
+                errors = np.maximum.reduceat(np.abs(mine - theirs), begins)
+            if not (errors <= rtol * np.maximum(*sizes)).all():
+                return False
+        return True
 
     def __repr__(self) -> str:
         return (

@@ -8,9 +8,9 @@ import numpy.typing as npt
 from sheafcoarsen._support import checks, linalg, ragged, tables, threads, warned
 from sheafcoarsen.exceptions import SingularProblemWarning, TiedModesWarning
 from sheafcoarsen.sheaf._cellular_sheaf import CellularSheaf, trusted_sheaf
-from sheafcoarsen.sheaf.from_sheaves import edge_subset
 from sheafcoarsen.sheaf.graphs import edge_array
 from sheafcoarsen.sheaf.maps import MapsLike, check_endpoints, flat_maps
+from sheafcoarsen.sheaf.properties import edge_subset
 
 
 def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:

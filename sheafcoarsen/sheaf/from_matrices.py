@@ -210,8 +210,8 @@ def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int, eps: float) -
     """Return the lowest eigenvector of I - N, or None if it is not positive.
 
     N is the symmetric matrix of ``sizes``, with relative errors of about ``eps``. Inverse iteration
-    has a shift, since I - N may be singular, or indefinite by these errors; the shift is far below
-    the second eigenvalue, which a light edge between two parts makes small.
+    has a shift, since I - N may be singular, or indefinite by these errors; it is far below the
+    second eigenvalue, which light edges make small.
     """
     rows, columns = pairs.T
     upper = scipy.sparse.coo_array((sizes, (rows, columns)), shape=(n, n)).tocsr()
@@ -235,10 +235,9 @@ def _lowest_positive(pairs: np.ndarray, sizes: np.ndarray, n: int, eps: float) -
 def _loops(
     blocks: Blocks, maps: list[Maps], noise: np.ndarray
 ) -> tuple[list[tuple[np.ndarray, np.ndarray]], np.ndarray]:
-    """Return loops as (vertex of each row, rows) per stalk dimension, and lowest eigenvalues.
+    """Return loops as (vertex of each row, rows) per stalk dimension, and lowest eigenvalues (n,).
 
-    The eigenvalues, one for each vertex, are those of the diagonal blocks minus the contributions
-    of the edges, whose positive part is the Laplacian of the loops.
+    The eigenvalues are those of the diagonal blocks minus the contributions of the edges.
     """
     rest = {stack.shape[1]: stack.copy() for _, stack in blocks.diagonal}
     for where, *ends in maps:

@@ -1,9 +1,9 @@
-"""Conversion of a networkx graph, scipy adjacency or edge array to arrays; values on edges."""
+"""Graphs as arrays, values on edges, and the comparison of sheaves by graph and stalks."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 import networkx as nx
 import numpy as np
@@ -264,3 +264,38 @@ def edge_weights(graph: GraphArrays, weight: EdgeValues | None) -> np.ndarray:
             f"weights must be absolute"
         )
     return values
+
+
+# ---------------------------------------------------------------- comparison
+
+
+class Topology(NamedTuple):
+    """Edges and stalk dimensions of a sheaf, without its maps."""
+
+    edges: np.ndarray
+    vertex_dims: np.ndarray
+    edge_dims: np.ndarray
+
+
+def same_array(mine: np.ndarray, other: np.ndarray) -> bool:
+    """Return whether two index arrays are equal; an array is not compared with itself."""
+    return mine is other or np.array_equal(mine, other)
+
+
+def same_topology(F: Any, G: Any) -> bool:
+    """Return whether two sheaves have the same edges, in the same order, and the same stalks."""
+    return all(same_array(getattr(F, name), getattr(G, name)) for name in Topology._fields)
+
+
+def check_same_topology(F: Any, sheaf: Any, wanted: str, remedy: str) -> None:
+    """Raise an error unless a sheaf has the edges and stalks of F, described by ``wanted``."""
+    for name in Topology._fields:
+        mine, other = getattr(F, name), getattr(sheaf, name)
+        if same_array(mine, other):
+            continue
+        if len(mine) != len(other):
+            what = f"there are {len(other)} of them, not {len(mine)}"
+        else:
+            i = int(np.argmax((mine != other).reshape(len(mine), -1).any(axis=1)))
+            what = f"first at index {i}, with {other[i].tolist()} instead of {mine[i].tolist()}"
+        raise ValueError(f"`sheaf` must have {wanted}, but its {name} differ, {what}: {remedy}")

@@ -18,10 +18,9 @@ MapsLike: TypeAlias = npt.ArrayLike | Sequence[npt.ArrayLike]
 def flat_maps(
     name: str, maps: MapsLike, m: int | None, shape: str = "(m, d_e, d_v)", item: str = "edge"
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Return maps as owned flat data, with the numbers of rows and columns of each map.
+    """Return ``m`` maps as owned flat data, with the numbers of rows and columns of each map.
 
-    ``m`` is the number of maps, or None if any number is allowed. Errors contain ``shape``, or
-    ``item`` if the number of maps is wrong.
+    ``shape`` and ``item`` describe the maps in errors; any number is allowed if ``m`` is None.
     """
     if hasattr(maps, "__array__"):  # for example, a PyTorch tensor
         maps = np.asarray(maps)
@@ -36,7 +35,7 @@ def flat_maps(
             f"`{name}` must be an {shape} array or a sequence of 2-D arrays, "
             f"got {type(maps).__name__}"
         )
-    if len(maps) != (len(maps) if m is None else m):
+    if m is not None and len(maps) != m:
         raise ValueError(f"`{name}` must hold one map per {item}, {m} in all, got {len(maps)}")
     if isinstance(maps, np.ndarray) and maps.ndim == 3:
         array = checks.scalar_array(name, maps)
@@ -69,10 +68,9 @@ def stalk_dims(
     names: tuple[str, str] = ("tail_maps", "head_maps"),
     remedy: str = "pass `vertex_dims`",
 ) -> np.ndarray:
-    """Return the dimensions of the vertex stalks, and check every map against them.
+    """Return ``vertex_dims``, or the numbers of columns of the maps, after checking every map.
 
-    They are ``vertex_dims``, or the numbers of columns of the maps. ``remedy`` ends the error about
-    vertices without edges.
+    ``remedy`` ends the error about vertices without edges.
     """
     if vertex_dims is None:
         ends = edges.reshape(-1)
@@ -130,10 +128,9 @@ def flat_arrays(
     edge_dims: npt.ArrayLike,
     copy: bool = False,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Return edges, vertex dims, edge dims, tail data and head data.
+    """Return edges, vertex dims, edge dims, tail data and head data, after checking their shapes.
 
     The data are views, or copies if ``copy`` is set; the other arrays are copies.
-    Checks everything but the entries of the maps.
     """
     edges = edge_array("edges", edges)
     count = int(edges.max(initial=-1)) + 1

@@ -7,11 +7,9 @@
 >>> V.passed, V["thm:Galerkin_realization"].how
 (True, 'exact')
 
-``_verify`` contains the public function and the classes that it returns. ``statements`` has one
-function for each label of the paper, ``reductions`` has the statements about an elimination and
-those about a sparsification. The functions use residuals computed by ``residuals`` in batches of
-clusters (``cluster_batches``), and those computed by dense solvers, of small clusters and of the
-normalized sheaf (``reference``). ``relative_residual`` divides them by norms.
+``statements`` has one function for each label of the paper, ``reductions`` those about an
+elimination or a sparsification. They compare residuals that ``residuals`` computes in batches of
+clusters (``cluster_batches``) and divides by norms (``relative_residual``).
 """
 
 from sheafcoarsen.verification._verify import Check, Verification, check_of, verify

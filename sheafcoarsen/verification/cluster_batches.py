@@ -10,7 +10,7 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from scipy.sparse import coo_array, csr_array
+from scipy.sparse import csr_array
 
 from sheafcoarsen._support import ragged, threads
 from sheafcoarsen.coarsening import Coarsening
@@ -118,12 +118,3 @@ class Piece:
         # select rows of X* before the product, which would otherwise compute all rows
         own = X.conj(copy=False).T.tocsr()[: self.n_columns]
         return csr_array(own @ X)
-
-    def local_operators(self, internal: bool) -> csr_array:
-        """Return blockdiag(L_a) for internal modes, else blockdiag(L[C_a, C_a])."""
-        if internal:
-            return laplacian(part_of(self.sheaf, self.internal, np.arange(len(self.own))))
-        own = coo_array(self.L()[:, : self.n_rows])
-        row, column = own.coords
-        same = self.row_cluster[row] == self.row_cluster[column]
-        return csr_array((own.data[same], (row[same], column[same])), shape=own.shape)

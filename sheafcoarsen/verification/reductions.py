@@ -22,7 +22,6 @@ from sheafcoarsen.sheaf import (
     unit_sheaf,
 )
 from sheafcoarsen.solve import Sparsification
-from sheafcoarsen.verification.reference import dense_sections
 from sheafcoarsen.verification.relative_residual import (
     EQUAL,
     FAILED,
@@ -32,14 +31,14 @@ from sheafcoarsen.verification.relative_residual import (
     Statement,
     relative_residual,
 )
+from sheafcoarsen.verification.statements import dense_sections
 
 
 class SchurEvidence:
     """Data for the checks of an elimination; all maps are divided by a power of two.
 
     The residual of a vertex is relative to the largest sum of absolute products at itself and in
-    the eliminated components that contain or touch it. n is 1 + the largest dimension of these
-    components and of its stalk.
+    the eliminated components that contain or touch it.
     """
 
     def __init__(self, K: Elimination, seed: int) -> None:
@@ -95,10 +94,10 @@ def _schur_complement(e: SchurEvidence) -> Outcome:
 
 
 def _solutions(e: SchurEvidence) -> Outcome:
-    """For b in the range of L, x = extend(z, b) satisfies the equations at eliminated vertices.
+    """For b in the range of L and x = extend(z, b), L x - b vanishes at eliminated vertices.
 
-    At retained vertices L x - b = S z - reduce(b), so a solution of either system gives a solution
-    of the other one.
+    At retained vertices it is S z - reduce(b), so solutions of either system give those of the
+    other.
     """
     F, K = e.K.fine, e.K
     if K.growth**2 * linalg.eps_of(np.float64) > 1:

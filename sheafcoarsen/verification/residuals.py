@@ -9,16 +9,24 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, diags_array
+from scipy.sparse import coo_array, csr_array, diags_array
 
-from sheafcoarsen._support import linalg, ragged
+from sheafcoarsen._support import linalg, ragged, warned
 from sheafcoarsen.coarsening import Coarsening, EnergyLedger, energy_ledger, isometry_errors
 from sheafcoarsen.modes import Oversampled
-from sheafcoarsen.operators import coboundary, laplacian, loop_norms
+from sheafcoarsen.operators import (
+    coboundary,
+    degree_factors,
+    energy,
+    laplacian,
+    loop_norms,
+    normalize,
+)
+from sheafcoarsen.sheaf import CellularSheaf
 from sheafcoarsen.verification.cluster_batches import Piece, in_batches, part_of, renumbered
-from sheafcoarsen.verification.reference import eigenvalue_errors, normalization_residuals
 from sheafcoarsen.verification.relative_residual import (
     FAILED,
+    ZERO,
     RelativeResidual,
     block_norms,
     relative_residual,
@@ -92,14 +100,28 @@ class Evidence:
 
     def _measure(self, piece: Piece) -> tuple[float, float]:
         """Store all residuals of a batch; return the norms of its rows of L and delta."""
+        k, here, rows = piece.hi - piece.lo, slice(piece.lo, piece.hi), piece.row_cluster
         R, L, delta = piece.R(), piece.L(), coboundary(piece.sheaf)
         own_R = R[: piece.n_rows, : piece.n_columns]
         delta_R = csr_array(delta @ R)
+        self.R_norms[here] = linalg.norms_by(own_R, rows, None, k)
+        self.isometry_errors[here] = isometry_errors(own_R, self.C.ranks[here])
+        columns = np.repeat(piece.labels, self.C.fine.vertex_dims[piece.vertices])
+        self.principal_norms[here] = linalg.norms_by(L, rows, columns, k) + self.loop_energies[here]
+        # rows of delta and delta R inside clusters, and the cluster of each
         internal = ragged.range_of_blocks(piece.sheaf.edge_offsets, piece.internal)
-        self._measure_sizes(piece, own_R, L, delta[internal], delta_R[internal])
+        inside = piece.labels[piece.sheaf.edges[piece.internal, 0]]
+        inside = np.repeat(inside, piece.sheaf.edge_dims[piece.internal])
+        inner = delta[internal]
+        own = linalg.norms_by(inner, inside, None, k)
+        self.internal_delta_norms[here] = own + self.loop_norms[here]
+        self.internal_row_errors[here] = linalg.norms_by(delta_R[internal], inside, None, k)
+        differences = (inner @ self.probes[piece.coordinates]).T
+        energies = [linalg.scaled_norms(np.abs(y), inside, k) for y in differences]
+        self.internal_energy[here] = np.stack(energies, axis=1) ** 2
         norms = linalg.norm(L.data), linalg.norm(delta.data)
         G = csr_array(own_R.conj(copy=False).T @ (L @ R))
-        del R, L  # delete what is no longer needed, because a batch takes most of the memory
+        del R, L, inner  # delete what is no longer needed, because a batch takes most of the memory
         coarse_delta = coboundary(piece.coarse)
         self._measure_blocks(piece, G, delta_R, internal, coarse_delta)
         del G
@@ -109,33 +131,14 @@ class Evidence:
             self._measure_modes(piece, own_R)
         return norms
 
-    def _measure_sizes(
-        self, piece: Piece, R: csr_array, L: csr_array, internal: csr_array, internal_R: csr_array
-    ) -> None:
-        """Store norms per cluster: R, L, internal rows of delta and delta R, probe energies."""
-        k, here = piece.hi - piece.lo, slice(piece.lo, piece.hi)
-        rows = piece.row_cluster
-        self.R_norms[here] = linalg.norms_by(R, rows, None, k)
-        self.isometry_errors[here] = isometry_errors(R, self.C.ranks[here])
-        columns = np.repeat(piece.labels, self.C.fine.vertex_dims[piece.vertices])
-        self.principal_norms[here] = linalg.norms_by(L, rows, columns, k) + self.loop_energies[here]
-        inside = piece.labels[piece.sheaf.edges[piece.internal, 0]]
-        inside = np.repeat(inside, piece.sheaf.edge_dims[piece.internal])
-        own = linalg.norms_by(internal, inside, None, k)
-        self.internal_delta_norms[here] = own + self.loop_norms[here]
-        self.internal_row_errors[here] = linalg.norms_by(internal_R, inside, None, k)
-        differences = (internal @ self.probes[piece.coordinates]).T
-        energies = [linalg.scaled_norms(np.abs(y), inside, k) for y in differences]
-        self.internal_energy[here] = np.stack(energies, axis=1) ** 2
-
     def _measure_blocks(
         self, piece: Piece, G: csr_array, delta_R: csr_array, rows: np.ndarray, coarse: csr_array
     ) -> None:
         """Store norms of blocks of G = R* L R minus each matrix that it should equal.
 
         With loops, G is the coarse Laplacian (``eq:augmented_exact_realization``); without retained
-        internal energy, crossing edges suffice (``eq:loopless_exact_realization``).
-        ``rows`` are those of edges inside a cluster, and ``coarse`` is the coarse coboundary.
+        internal energy, crossing edges suffice (``eq:loopless_exact_realization``). ``rows`` are
+        those of edges inside a cluster.
         """
         # blockdiag(R_a* L_a R_a), computed from the fine sheaf
         retained = piece.gram(delta_R[rows])
@@ -238,7 +241,13 @@ class Evidence:
             self.mode_errors[here] = linalg.norms_by(difference, rows, None, k)
         if isinstance(modes.operator, Oversampled):
             return
-        operator = piece.local_operators(internal=modes.operator.spectral)
+        if modes.operator.spectral:  # blockdiag(L_a)
+            operator = laplacian(part_of(piece.sheaf, piece.internal, np.arange(len(piece.own))))
+        else:  # blockdiag(L[C_a, C_a])
+            L = coo_array(piece.L()[:, : piece.n_rows])
+            row, column = L.coords
+            same = rows[row] == rows[column]
+            operator = csr_array((L.data[same], (row[same], column[same])), shape=L.shape)
         self.mode_norms[here] = linalg.norms_by(operator, rows, rows, k) + self.loop_energies[here]
         lo, hi = C.sheaf.vertex_offsets[[piece.lo, piece.hi]]
         scores = diags_array(self.scores[lo:hi], shape=(hi - lo, hi - lo))
@@ -247,13 +256,18 @@ class Evidence:
         checked = self.dims[here] > 0
         if not self.all_clusters_dense:
             checked &= np.isin(np.arange(piece.lo, piece.hi), self.sample)
-        self.eigenvalue_errors[here] = eigenvalue_errors(operator, rows, piece.lo, checked, modes)
+        for parts, _, matrices in linalg.diagonal_blocks(operator, rows, rows, checked):
+            clusters, size = piece.lo + parts, matrices.shape[1]
+            ranks = modes.ranks[clusters]
+            exact = np.linalg.eigvalsh(matrices).clip(min=0)
+            ours = np.pad(exact, ((0, 0), (0, 1)))  # a column for clusters that retain all modes
+            kept = ragged.blocks(modes.scores, modes.rank_offsets, clusters)
+            ours[:, :size][np.arange(size) < ranks[:, None]] = kept
+            ours[np.arange(len(parts)), ranks] = modes.next_eigenvalues[clusters]
+            self.eigenvalue_errors[clusters] = np.abs(ours[:, :size] - exact).max(axis=1)
 
     def by_cluster(self, errors: np.ndarray, *factors: np.ndarray) -> RelativeResidual:
-        """Return the largest residual over clusters; ``errors`` has one row per cluster.
-
-        It is relative to n eps times the product of the factors, which have a row per cluster too.
-        """
+        """Return the largest residual over clusters, the rows of ``errors`` and of all factors."""
         n = self.n.reshape(-1, *[1] * (errors.ndim - 1))
         return relative_residual(errors, n, self.eps, *factors, blocks=("cluster",))
 
@@ -294,11 +308,50 @@ class Evidence:
 
     @cached_property
     def normalized(self) -> tuple[RelativeResidual, np.ndarray, np.ndarray]:
-        """Comparison of ``normalize(F)`` with D^{-1/2} L D^{-1/2}.
+        """Comparison of the Laplacian of ``normalize(F)`` with D^{-1/2} L D^{-1/2}.
 
-        The largest residual of blocks, the errors of energies, and bounds of norms.
+        Largest residual of all blocks and of the factors R_v* R_v = D_v; for each probe x the error
+        of its energy, and an upper bound of norm(D^{-1/2} x)^2 that no cancellation makes smaller.
         """
-        return normalization_residuals(self.C, self.probes, self.eps)
+        F, dims, eps = self.C.fine, self.C.fine.vertex_dims, self.eps
+        with warned.collected():
+            sheaf = normalize(F)
+        starts, degrees, roots = degrees_and_roots(F, eps)
+        norms, root_norms = linalg.ragged_norms(degrees, starts), linalg.ragged_norms(roots, starts)
+        # number of products that are summed in each entry of D_v, at least the dimension of D_v
+        terms = np.bincount(F.edges.ravel(), np.repeat(F.edge_dims, 2), minlength=F.n_vertices)
+        n = np.maximum(dims, terms)
+
+        def measure(piece: Piece) -> tuple[RelativeResidual, np.ndarray]:
+            L, own, width = piece.L(), piece.own, len(piece.vertices)
+            sizes = dims[piece.vertices]
+            D, roots_here = (
+                ragged.block_diagonal(ragged.blocks(data, starts, piece.vertices), sizes)
+                for data in (degrees, roots)
+            )
+            column_vertex = np.repeat(np.arange(width), sizes)
+            rows = column_vertex[: piece.n_rows]
+            errors = linalg.norms_by(L - D[: piece.n_rows], rows, column_vertex, len(own))
+            factor = relative_residual(errors, n[own], eps, norms[own], blocks=("vertex", own))
+            y = roots_here @ self.probes[piece.coordinates]
+            energies = np.real(np.sum(np.conj(y[: piece.n_rows]) * (L @ y), axis=0))
+            change = csr_array(roots_here[: piece.n_rows, : piece.n_rows] @ L @ roots_here)
+            del D, L, piece.sheaf, piece.coarse  # to need less memory
+            part = laplacian(part_of(sheaf, piece.edges, piece.vertices))[: piece.n_rows]
+            u, v, errors = block_norms(change - part, rows, column_vertex, width)
+            u, v = piece.vertices[u], piece.vertices[v]
+            products = (root_norms[u], root_norms[v], np.sqrt(norms[u]), np.sqrt(norms[v]))
+            pairs = ("vertex", u, v)
+            block = relative_residual(errors, np.maximum(n[u], n[v]), eps, *products, blocks=pairs)
+            return max(factor, block), energies
+
+        found = in_batches(self.C, measure)
+        exact = np.array([energies for _, energies in found]).sum(axis=0)
+        # use absolute values, because D^{-1/2} x may be small by cancellation
+        spread = np.repeat(root_norms, dims)[:, None] * np.abs(self.probes)
+        norms2 = np.array([linalg.norm(column) for column in spread.T]) ** 2
+        worst = max([ZERO, *(one for one, _ in found)])
+        return worst, np.abs(exact - energy(sheaf, self.probes)), norms2
 
     @cached_property
     def ledger(self) -> EnergyLedger:
@@ -333,3 +386,19 @@ def edge_grams(
     placed = csr_array((X.data, column, X.indptr), (X.shape[0], int(begin[-1])))
     grams = csr_array(placed.conj(copy=False).T @ placed)
     return grams, np.repeat(np.arange(len(edges)), np.diff(begin))
+
+
+def degrees_and_roots(F: CellularSheaf, eps: float) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Return the offsets of all D_v, the products R_v* R_v of their factors, and D_v^{-1/2}."""
+    (starts, factors), n = degree_factors(F), F.n_vertices
+    sizes = loop_norms(F, np.arange(n), n)
+    degrees, roots = np.zeros((2, len(factors)), factors.dtype)
+    for own, R in ragged.stacks(factors, np.stack([F.vertex_dims, F.vertex_dims], axis=1)):
+        where = ragged.range_of_blocks(starts, own)
+        degrees[where] = (R.conj().swapaxes(1, 2) @ R).reshape(-1)
+        _, w, V = np.linalg.svd(R)
+        size = np.maximum(w.max(axis=1, initial=0), sizes[own])  # the maps of a loop may cancel
+        zero = w <= linalg.zero_level(R.shape[1], eps, size[:, None])
+        inverse = np.where(zero, 0, 1 / np.where(zero, 1, w))
+        roots[where] = ((V.conj().swapaxes(1, 2) * inverse[:, None, :]) @ V).reshape(-1)
+    return starts, degrees, roots

@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from sheafcoarsen._kernels.modes import BORDER, SHIFT
 from sheafcoarsen._support import checks, linalg, ragged
-from sheafcoarsen.modes import Oversampled
+from sheafcoarsen.modes import ClusterPatches, Oversampled
 from sheafcoarsen.operators import coboundary, laplacian
-from sheafcoarsen.verification.reference import dense_sections, worst_response
+from sheafcoarsen.sheaf import CellularSheaf, both_ends, unit_sheaf
+from sheafcoarsen.verification.cluster_batches import part_of
 from sheafcoarsen.verification.relative_residual import (
     FAILED,
     ZERO,
@@ -43,7 +45,7 @@ def _decomposition(e: Evidence) -> Outcome:
     """L_Gal = delta_x* delta_x + blockdiag(R_a* L_a R_a) (``eq:galerkin_operator_decomposition``).
 
     As quadratic forms, it is ``eq:galerkin_energy_decomposition``. Moreover, delta_x equals delta R
-    on crossing edges: entry by entry, or if edges are compressed, in Gram matrices.
+    on crossing edges, in Gram matrices if edges are compressed.
     """
     return max(e.worst_block("decomposition"), e.worst_crossing_edge()), "exact"
 
@@ -83,10 +85,7 @@ def _ledger_closes(e: Evidence) -> Outcome:
 
 
 def _modes(e: Evidence) -> Outcome:
-    """The modes are the lowest eigenvectors of their operator, and R consists of them.
-
-    ``tied`` must mark the clusters whose cut splits a multiple eigenvalue.
-    """
+    """R consists of the lowest eigenvectors, and ``tied`` marks cuts of multiple eigenvalues."""
     if e.C.modes is None:
         return "the basis is your own"
     if not e.same_graph:
@@ -94,7 +93,7 @@ def _modes(e: Evidence) -> Outcome:
     lengths = np.maximum(e.R_norms, 1)
     same = e.by_cluster(e.mode_errors, lengths)
     if isinstance(e.modes.operator, Oversampled):
-        return max(same, e.isometry, worst_response(e.C, e.sample, e.eps)), "probe"
+        return max(same, e.isometry, _worst_response(e)), "probe"
     size, wrong = e.mode_norms, np.flatnonzero(e.modes.tied != e.ties)
     ratios = [
         e.by_cluster(e.mode_residuals, size, lengths),
@@ -118,9 +117,9 @@ def _no_internal_modes(e: Evidence) -> str | None:
 
 
 def _local_optimality(e: Evidence) -> Outcome:
-    """U_a spans the lowest modes, by residuals, orthonormality and recomputed eigenvalues.
+    """No subspace is better than U_a (``eq:minmax_local_energy``, ``eq:appendix_courant_fischer``).
 
-    No other subspace is better (``eq:minmax_local_energy``, ``eq:appendix_courant_fischer``).
+    U_a spans the lowest modes, by residuals, orthonormality and recomputed eigenvalues.
     """
     outcome = _modes(e)
     assert not isinstance(outcome, str)
@@ -209,9 +208,8 @@ def _retains_energy(e: Evidence) -> str | None:
 def _same_kernel(e: Evidence) -> Outcome:
     """R maps ker delta_x onto im R intersected with ker delta (``eq:kernel_preservation_image``).
 
-    The crossing rows of delta R are delta_x, and its internal rows are zero
-    (``eq:kernel_preservation``). If edges are compressed, delta_x has the same Gram matrices as the
-    crossing rows, edge by edge, and hence the same kernel.
+    The crossing rows of delta R have the kernel of delta_x, edge by edge, and its internal rows are
+    zero (``eq:kernel_preservation``).
     """
     internal = e.by_cluster(e.internal_row_errors, e.internal_delta_norms, e.R_norms)
     return max(internal, e.worst_crossing_edge()), "exact"
@@ -288,12 +286,75 @@ def _normalization(e: Evidence) -> Outcome:
 
 
 def _dirichlet(e: Evidence) -> Outcome:
-    """x* Delta x is the energy of the normalized sheaf, without a factor 1/2.
-
-    Every edge counts once in the Dirichlet energy (``eq:app-dirichlet-energy-edge``).
-    """
+    """x* Delta x is the energy of the normalized sheaf (``eq:app-dirichlet-energy-edge``)."""
     _, errors, norms2 = e.normalized
     return relative_residual(errors, e.C.fine.dim_c0, e.eps, e.L_norm, norms2), "probe"
+
+
+# ---------------------------------------------------------------- dense solvers
+
+
+def _worst_response(e: Evidence) -> RelativeResidual:
+    """Return the largest error of the scores of oversampled modes on a sample of clusters.
+
+    For positive scores s, s^-2 is compared with Rayleigh quotients of G on R_a, and for the next
+    eigenvalue with the norm of G on the complement (docs/conventions.md, section 10).
+    """
+    C, modes, worst = e.C, e.modes, ZERO
+    F, unit = unit_sheaf(C.fine)
+    patches = ClusterPatches(F, C.clusters, modes.operator.rings).arrays
+    whole = laplacian(F).diagonal().real
+    for a in e.sample.tolist():
+        U, r = C.block(a).astype(F.dtype), int(C.ranks[a])
+        begin = patches.starts[a]
+        T = patches.members[begin : begin + patches.counts[a]]
+        inside = np.zeros(F.n_vertices, bool)
+        inside[T] = True
+        edges = np.flatnonzero(inside[F.edges].all(axis=1))
+        A = laplacian(part_of(F, edges, T)).toarray()
+        n, N, own = len(U), len(A), A.diagonal().real.copy()
+        if own.max() == 0:
+            continue
+        outer = whole[ragged.range_of_blocks(F.vertex_offsets, T)] - own > BORDER * own.max()
+        lowest, highest = 40 * N * np.finfo(float).eps * own.max(), 1e8 * own.max()
+        target = min(max(modes.target / unit / unit, lowest), highest)
+        A += SHIFT * target * np.eye(N)
+        X = np.linalg.solve(A, np.eye(N, n))
+        M = full = np.concatenate([X[outer], target * np.linalg.solve(A, X)])
+        scores = modes.eigenvalues(a).astype(np.float64) / unit / unit
+        K, V = U[:, scores == 0], U[:, scores > 0]
+        M = M - (M @ K) @ K.conj().T
+        found = np.sum(np.abs(M @ V) ** 2, axis=0)
+        claimed = scores[scores > 0] ** -2
+        following = float(modes.next_eigenvalues[a]) / unit / unit
+        if following > 0 and r < n:
+            found = np.append(found, np.linalg.norm(M - (M @ V) @ V.conj().T, 2) ** 2)
+            claimed = np.append(claimed, following**-2)
+        rounding = max(e.eps, np.finfo(float).eps * np.linalg.cond(A))
+        size = np.linalg.norm(full) * np.linalg.norm(M)
+        errors, where = np.abs(found - claimed), f"cluster {a}"
+        worst = max(worst, relative_residual(errors, N, rounding, size, blocks=where))
+    return worst
+
+
+def dense_sections(F: CellularSheaf, eps: float, dtype: Any) -> tuple[np.ndarray, float]:
+    """Return a basis of ker delta and the smallest nonzero singular value of delta.
+
+    The rank is decided relative to the norm of the maps, since the maps of a loop may cancel.
+    """
+    F, unit = unit_sheaf(F)
+    delta, n = coboundary(F).astype(dtype), F.dim_c0
+    if n == 0 or F.largest_entry == 0:
+        return np.eye(n, dtype=dtype), 0.0
+    triangle = np.zeros((0, n), dtype)
+    # QR of a few rows at a time, because there may be many more rows than columns
+    for lo in range(0, F.dim_c1, 4 * n):
+        rows = np.concatenate([triangle, delta[lo : lo + 4 * n].toarray()])
+        triangle = np.linalg.qr(rows, mode="r")  # type: ignore[assignment]
+    _, sigma, vh = np.linalg.svd(triangle)
+    largest_map = np.max([linalg.ragged_norms(data, starts) for _, data, starts in both_ends(F)])
+    rank = int((sigma > max(F.dim_c1, n) * eps * max(sigma[0], largest_map)).sum())
+    return vh[rank:].conj().T, float(sigma[rank - 1]) * unit if rank else 0.0
 
 
 SPECTRAL = _no_internal_modes, _no_isometry

@@ -256,7 +256,7 @@ sc.select(F_or_graph=EDGES, n_clusters=2)
     weights="unit" -> `weights` must be one of 'graph', 'sheaf', got 'unit'
     weights="sheaf" -> is a ndarray: pass a CellularSheaf
     seed=-1 -> `seed` must be at least 0, got -1
-    seed=0.5 | seed=None -> TypeError: `seed` must be an integer
+    seed=0.5 | seed=None | seed=True -> TypeError: `seed` must be an integer, got {seed}
 sc.local_modes(sheaf=F, P=P, rank=2, local_operator="internal", progress=False)
     local_operator="dirichlet"
         -> `local_operator` must be one of 'internal', 'principal', 'oversampled', got 'dirichlet'
@@ -270,7 +270,6 @@ sc.local_modes(sheaf=F, P=P, rank=2, local_operator="internal", progress=False)
     rank=-1 -> `rank` must be at least 0, got -1
     rank=[1, -2] -> `rank` must not be negative, got -2 for cluster 1
     rank=[1] * 3 -> `rank` must hold one integer per cluster, 2 in all, got 3
-    rank=[1] -> `rank` must hold one integer per cluster, 2 in all, got 1
     rank=[] -> `rank` must hold one integer per cluster, 2 in all, got 0
     rank=[[1, 2]] -> `rank` must be 1-dimensional
     rank=[1.0, 2.0] -> TypeError: `rank` must hold integers, got dtype float64
@@ -527,8 +526,6 @@ sc.harmonic_extension(sheaf=F, weight=[1.0, 2.0], vertices=[0, 2], values=[[1.0,
     values=[1.0, 2.0] | values=np.ones((2, 2, 1, 1)) -> `values[0]` must have shape (2,) or (2, h)
     values=[np.ones(2), np.ones((2, 1))] -> the arrays in `values` must have the same number of
         columns, got shape (2,) at index 0 and (2, 1) at index 1
-    values=[np.ones((2, 1)), np.ones((2, 3))]
-        -> number of columns, got shape (2, 1) at index 0 and (2, 3) at index 1
     vertices=[0, 1], values=[[1.0, 1.0], [np.nan, 1.0]]
         -> `values[1]` must be finite, got nan for vertex 1
     vertices=[2, 1], values=np.array([[1.0, np.inf], [1, 1]])
@@ -652,7 +649,6 @@ gallery.cycle(n=4, holonomy=0.5)
     holonomy=[1.0, 0.0] -> an angle or a square matrix, got shape (2,)
     holonomy=np.ones((2, 3)) -> an angle or a square matrix, got shape (2, 3)
     holonomy=np.eye(2) * 1.1 -> an entry of U* U - I is 0.21
-    holonomy=np.eye(2) * 1e200 -> must be orthogonal or unitary
     holonomy=1j -> TypeError: for a phase z pass [[z]]
     holonomy="pi" | holonomy=True -> TypeError: `holonomy` must hold
 gallery.tangent_bundle(**MESH, frames=FRAMES, weights="cotan", power=2)
@@ -750,8 +746,6 @@ gallery.nearest_neighbors(points=TETRAHEDRON, k=2)
 # graphs
 CellularSheaf.constant(same_bits(np.int8, -128, 127))
         -> `graph` must be a symmetric adjacency, got -128 at (0, 1) and 127 at (1, 0)
-CellularSheaf.constant(same_bits(np.int16, -32768, 32767))
-        -> `graph` must be a symmetric adjacency, got -32768 at (0, 1) and 32767 at (1, 0)
 CellularSheaf.constant(same_bits(np.uint64, 3, 4))
         -> `graph` must be a symmetric adjacency, got 3 at (0, 1) and 4 at (1, 0)
 CellularSheaf.constant([[0, 1], [0, 10**15]])
@@ -774,7 +768,6 @@ CellularSheaf.random(PATH, [1, 2**31, 1, 1], 4, dtype=np.float32)
         -> `vertex_dims` with `edge_dims` requires 1.72e+10 map entries (68.7 GB)
 CellularSheaf.constant(PATH, 10**400) | gallery.bundle(PATH, 10**400)
         -> `dim` requires 1e+300 map entries (8e+291 GB), more than fits in memory
-gallery.cycle(10**400, 0.1) -> `n` requires 1000
 # Python formats no integers of more than 4300 digits
 CellularSheaf.constant(EDGES, n_vertices=10**5000) -> `n_vertices` requires 1000
 gallery.cycle(10**5000, 0.1) -> `n` requires 1000
@@ -786,7 +779,6 @@ CellularSheaf.random(PATH, 1, 1, seed=-1) -> `seed` must be at least 0, got -1
 gallery.bundle(PATH, 1, seed=-1) -> `seed` must be at least 0, got -1
 # ragged nested lists
 sc.coarsen(F, P, RAGGED) -> `rank` must be a rectangular array
-CellularSheaf.random(ADJACENCY, [1] * 5, 1) -> `vertex_dims` must
 CellularSheaf.signed(ADJACENCY, weight="foo") -> no edge of the graph has, and there is no 'foo'
 CellularSheaf.random(PATH, RAGGED, 1) -> `vertex_dims` must be a rectangular array
 CellularSheaf.random(PATH, 1, RAGGED) -> `edge_dims` must be a rectangular array
@@ -801,8 +793,6 @@ gallery.bundle(PATH, 2, 10**400) -> `noise` must be representable in double
 # coarsening, and new maps
 out_of_another_pattern()
         -> `out` must be an earlier result of this pattern, with its original arrays
-F.with_maps(np.ones((3, 2, 3)), np.ones((3, 2, 2)))
-        -> `tail_maps[0]` must have shape (2, 2), as in the sheaf it replaces, got (2, 3)
 sc.energy(F, 1e200 * X) | sc.edge_energy(F, 1e200 * X) | sc.energy_ledger(C, 1e200 * X) |
         C.pool(1e200 * X) -> `x` has entries up to 1e+200 and the maps up to
 C.lift(1e200 * X[:4]) -> `z` has entries up to 1e+200 and the maps up to
@@ -823,14 +813,9 @@ CellularSheaf(PATH, X, X) -> TypeError: `edges` must be an (m, 2) array of verte
 CellularSheaf(ADJACENCY, X, X) -> TypeError: `edges` must be an (m, 2) array of vertex
 CellularSheaf.constant(ADJACENCY.toarray())
         -> TypeError: for a dense adjacency write scipy.sparse.csr_array(A)
-CellularSheaf.random(PATH, 1, 1, seed=0.5)
-        -> TypeError: `seed` must be None, a non-negative integer or a numpy Generator, got 0.5
 CellularSheaf.random(PATH, 1, 1, seed=True) -> TypeError: or a numpy Generator, got True
 gallery.bundle(PATH, 1, seed=[1, 2]) -> TypeError: a numpy Generator, got [1, 2]
-sc.select(F, 2, seed=True) -> TypeError: `seed` must be an integer, got True
 sc.verify(C, seed=None) -> TypeError: `seed` must be an integer, got None
-CellularSheaf.constant(PATH, RAGGED) -> TypeError: `dim` must be an integer, got [[1], [2, 3]]
-sc.select(F, RAGGED) -> TypeError: `n_clusters` must be an integer, got [[1], [2, 3]]
 sc.coarsen(F, P) -> exactly one of `rank` and `basis` must be passed, got neither
 sc.coarsen(F, P, 1, basis=BASIS) -> exactly one of `rank` and `basis` must be passed, got both
 sc.coarsen_levels(CellularSheaf.constant(nx.path_graph(2000)), 2, rank=1, method="spectral")

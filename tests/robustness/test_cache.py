@@ -1,16 +1,22 @@
-"""Compiled kernels on disk: other processes load them; a folder that is full is no error."""
+"""Compiled kernels on disk, and the line that announces the first compilation.
 
+Other processes load the kernels; a folder that is full is no error.
+"""
+
+import logging
 import os
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from sheafcoarsen._kernels import compile_notice
 from sheafcoarsen._kernels.compile_notice import NOTICE
 from sheafcoarsen._kernels.jit import JIT_IS_OFF, fingerprint
 
-pytestmark = pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
+COMPILED = pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
 
 PROGRAM = """
 import sheafcoarsen as sc
@@ -41,6 +47,7 @@ def run(folder, notice="", before=""):
     assert done.stderr in ("", notice)
 
 
+@COMPILED
 def test_second_process_compiles_nothing_unless_the_cache_is_unreadable(tmp_path):
     run(tmp_path, NOTICE + "\n")
     compiled = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb[ci]")}
@@ -55,6 +62,7 @@ def test_second_process_compiles_nothing_unless_the_cache_is_unreadable(tmp_path
     run(tmp_path, NOTICE + "\n")
 
 
+@COMPILED
 def test_cached_arguments_of_a_class_that_has_moved_do_not_raise(tmp_path):
     run(tmp_path, NOTICE + "\n")
     moved = 0
@@ -66,9 +74,60 @@ def test_cached_arguments_of_a_class_that_has_moved_do_not_raise(tmp_path):
     run(tmp_path, NOTICE + "\n")
 
 
+@COMPILED
 def test_a_folder_that_cannot_be_written_to_or_is_full_does_not_raise(tmp_path):
     blocked = tmp_path / "a file"
     blocked.touch()
     for folder, before in ((blocked / "folder", ""), (tmp_path / "full", FULL)):
         run(folder, NOTICE + "\n", before)
     assert list(Path(tmp_path).rglob("*.nbc")) == []
+
+
+# ---------------------------------------------------------------- the announcement
+
+
+def compiling(module):
+    function = SimpleNamespace(__module__=module)
+    return SimpleNamespace(data={"dispatcher": SimpleNamespace(py_func=function)})
+
+
+OURS = compiling("sheafcoarsen._kernels.arrays")
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(compile_notice.time, "perf_counter", lambda: now[0])
+    return now
+
+
+def test_compilation_is_announced_once_if_it_is_long(clock, caplog):
+    watcher = compile_notice.Notice()
+    watcher.on_start(OURS)
+    clock[0] = compile_notice.PATIENCE / 2
+    watcher.on_end(OURS)
+    clock[0] = 100.0  # time in which nothing is compiled does not count
+    watcher.on_start(OURS)
+    assert caplog.messages == []
+    clock[0] += compile_notice.PATIENCE
+    for _ in range(2):  # a kernel that the first one calls
+        watcher.on_start(OURS)
+        watcher.on_end(OURS)
+    watcher.on_end(OURS)
+    assert caplog.messages == [NOTICE]
+
+
+@pytest.mark.parametrize(
+    ("compiled", "level"),
+    [(compiling("somebody.elses"), logging.WARNING), (OURS, logging.ERROR)],
+    ids=["of other libraries", "silenced by the log level"],
+)
+def test_other_compilations_are_not_announced(compiled, level, clock, caplog):
+    watcher = compile_notice.Notice()
+    with caplog.at_level(level, logger="sheafcoarsen"):
+        for _ in range(3):
+            watcher.on_start(compiled)
+            clock[0] += 10.0
+            watcher.on_end(compiled)
+        watcher.on_start(OURS)
+    assert caplog.messages == []

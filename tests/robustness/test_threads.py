@@ -38,18 +38,6 @@ class TestSingleThreadedBlas:
             yield
             assert blas_threads() == before
 
-    def test_blocks_may_be_nested_and_overlap(self):
-        before = blas_threads()
-        first, second = threads.single_threaded_blas(), threads.single_threaded_blas()
-        first.__enter__()
-        second.__enter__()
-        first.__exit__(None, None, None)  # the first leaves while the second is inside
-        assert set(blas_threads()) == {1}
-        second.__exit__(None, None, None)
-        assert blas_threads() == before
-        with threads.single_threaded_blas():  # and it works again
-            assert set(blas_threads()) == {1}
-
     def test_last_thread_to_leave_restores_the_count(self):
         """The thread count is global to the process, so the last thread to leave restores it."""
         inside, leave = threading.Event(), threading.Event()

@@ -123,10 +123,6 @@ def names(name, value):
     return checks.items(name, value, "names")
 
 
-def test_items_are_those_of_any_iterable():
-    assert names("x", iter("ab")) == ("a", "b")
-
-
 def method(name, value):
     return checks.choice(name, value, ("auto", "balls"))
 

@@ -10,10 +10,8 @@ import scipy.sparse
 
 import sheafcoarsen as sc
 from sheafcoarsen._support import linalg
-from sheafcoarsen.verification import cluster_batches, reference
-from sheafcoarsen.verification.reference import degrees_and_roots
-from sheafcoarsen.verification.relative_residual import relative_residual
-from sheafcoarsen.verification.residuals import Evidence
+from sheafcoarsen.verification import cluster_batches, relative_residual, residuals
+from sheafcoarsen.verification.residuals import Evidence, degrees_and_roots
 from tests.support.helpers import assert_verified, eps_of
 from tests.support.strategies import DTYPES
 from tests.unit.verification.test_statements import (
@@ -130,7 +128,7 @@ def test_a_wrong_normalized_edge_is_caught_and_located_at_its_vertices(C, size, 
     monkeypatch.setattr(cluster_batches, "PIECE", size)
     right = sc.verify(C)
     assert max(right[label].ratio for label in ("fact-5", "fact-6")) < 5
-    monkeypatch.setattr(reference, "normalize", wrong)
+    monkeypatch.setattr(residuals, "normalize", wrong)
     V = sc.verify(C)
     assert min(V[label].ratio for label in ("fact-5", "fact-6")) > 30
     u, v = sorted(C.fine.edges[7].tolist())
@@ -145,7 +143,7 @@ def test_a_wrong_factor_of_a_degree_is_located(C, monkeypatch):
         return given, factors
 
     monkeypatch.setattr(cluster_batches, "PIECE", 30)
-    for module in ("verification.reference", "operators._normalize"):
+    for module in ("verification.residuals", "operators._normalize"):
         monkeypatch.setattr(f"sheafcoarsen.{module}.degree_factors", wrong)
     check = sc.verify(C)["fact-5"]
     assert (check.passed, check.where) == (False, "vertex 9")
