@@ -2,7 +2,6 @@
 
 from sheafcoarsen.operators._coboundary import (
     apply_coboundary,
-    apply_laplacian,
     as_columns,
     coboundary,
     edge_energy,
@@ -12,18 +11,15 @@ from sheafcoarsen.operators._coboundary import (
 from sheafcoarsen.operators._laplacian import (
     LaplacianPattern,
     canonical_csr,
+    change_stalks,
     count_nonzeros,
+    degree_factors,
     index_dtype,
     laplacian,
-)
-from sheafcoarsen.operators._normalize import (
-    change_stalks,
-    degree_factors,
     loop_norms,
     normalize,
 )
 from sheafcoarsen.operators.factorization import (
-    PER_OPERATION,
     Factors,
     Order,
     elimination_order,
@@ -32,13 +28,11 @@ from sheafcoarsen.operators.factorization import (
 from sheafcoarsen.operators.lobpcg import Pairs, lowest_pairs
 
 __all__ = [
-    "PER_OPERATION",
     "Factors",
     "LaplacianPattern",
     "Order",
     "Pairs",
     "apply_coboundary",
-    "apply_laplacian",
     "as_columns",
     "canonical_csr",
     "change_stalks",

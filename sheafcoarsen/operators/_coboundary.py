@@ -65,7 +65,7 @@ def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
     if dtype.kind != sheaf.dtype.kind:
         return linalg.by_real_columns(lambda columns: apply_coboundary(sheaf, columns), x)
     x, y = x.astype(dtype, copy=False), np.empty(shape, dtype)
-    arrays, (lanes, blocks) = without_loops(sheaf), _specialization(sheaf, y)
+    arrays, (_, lanes, blocks) = without_loops(sheaf), _specialization(sheaf, y)
     threads.run_ranges(
         lambda lo, hi: kernels.apply_coboundary(lo, hi, arrays, lanes, blocks, x, y),
         sheaf.edge_offsets,
@@ -73,37 +73,6 @@ def apply_coboundary(sheaf: CellularSheaf, x: np.ndarray) -> np.ndarray:
         serial_below=SERIAL_BELOW / x.shape[1],
     )
     return y
-
-
-def apply_laplacian(
-    sheaf: CellularSheaf, x: np.ndarray, arrays: SheafArrays | None = None
-) -> np.ndarray:
-    """Return delta* (delta x), matrix-free, for a validated x of shape (dim_c0, h).
-
-    ``arrays`` are those that ``without_loops`` returns, if they are known. Threads process
-    different columns, so that results do not depend on the number of threads.
-    """
-    arrays = without_loops(sheaf) if arrays is None else arrays
-    dtype, h = np.result_type(sheaf.dtype, x.dtype), x.shape[1]
-    if x.size and dtype.kind != sheaf.dtype.kind:
-        return linalg.by_real_columns(lambda columns: apply_laplacian(sheaf, columns, arrays), x)
-    out = np.zeros(x.shape, dtype)
-    if x.size == 0:
-        return out
-    x = x.astype(dtype, copy=False)
-    if h == 1:
-        shape = _compiled_shape(sheaf)
-        # the kernel is specialized for stalk dimensions up to 8
-        stalk = (0,) * shape[1] if shape and shape[1] <= 8 else ()
-        kernels.apply_laplacian_column(arrays, stalk, x.reshape(-1), out.reshape(-1))
-        return out
-    lanes, blocks = _specialization(sheaf, out)
-    threads.run_ranges(
-        lambda lo, hi: kernels.apply_laplacian(lo, hi, arrays, lanes, blocks, x, out),
-        np.full(h // len(lanes), len(lanes) * float(len(sheaf.tail_data))),
-        serial_below=SERIAL_BELOW,
-    )
-    return out
 
 
 def without_loops(sheaf: CellularSheaf) -> SheafArrays:
@@ -121,22 +90,19 @@ def without_loops(sheaf: CellularSheaf) -> SheafArrays:
     return f._replace(tail_data=ragged.read_only(tail_data), head_data=ragged.read_only(head_data))
 
 
-def _compiled_shape(sheaf: CellularSheaf) -> tuple[int, int] | None:
-    """Return the map shape for which kernels are specialized, or None for kernels of any shape."""
-    return sheaf.map_shape if len(sheaf.tail_data) > SPECIALIZED_ABOVE else None
+def _specialization(
+    sheaf: CellularSheaf, out: np.ndarray
+) -> tuple[tuple[int, int] | None, tuple, tuple]:
+    """Return the map shape for which kernels are compiled, None for any, and tuples of its sizes.
 
-
-def _specialization(sheaf: CellularSheaf, out: np.ndarray) -> tuple[tuple, tuple]:
-    """Return tuples whose lengths are the sizes for which kernels are compiled.
-
-    They are the number of columns processed at a time, and the shape of blocks of maps with 1 if a
-    map is one block.
+    The lengths of the tuples are the number of columns processed at a time, and the shape of blocks
+    of maps with 1 if a map is one block.
     """
+    shape = sheaf.map_shape if len(sheaf.tail_data) > SPECIALIZED_ABOVE else None
     widths = (4, 1) if out.dtype.kind == "c" else (8, 4, 1)
     lanes = (out.dtype.type(0),) * next(width for width in widths if width <= out.shape[1])
-    shape = _compiled_shape(sheaf)
     sizes = tuple(next((k for k in (4, 3, 2) if n and n % k == 0), 1) for n in shape or (1, 1))
-    return lanes, ((0,) * sizes[0], (0,) * sizes[1], (0,) * (shape == sizes))
+    return shape, lanes, ((0,) * sizes[0], (0,) * sizes[1], (0,) * (shape == sizes))
 
 
 def edge_energy(sheaf: CellularSheaf, x: CochainLike) -> np.ndarray:
@@ -221,13 +187,30 @@ class LaplacianOperator(LinearOperator):
         self._sheaf, self._maps = sheaf, without_loops(sheaf)
 
     def _matmat(self, x: np.ndarray) -> np.ndarray:
-        kind = np.result_type(x.dtype, self.dtype) if x.dtype.kind in "biufc" else x.dtype
-        if kind.type not in checks.SCALARS:
+        dtype = np.result_type(x.dtype, self.dtype) if x.dtype.kind in "biufc" else x.dtype
+        if dtype.type not in checks.SCALARS:
             raise TypeError(
                 f"`x` must hold numbers in single or double precision, got dtype {x.dtype}"
             )
-        x = np.ascontiguousarray(x, dtype=kind)
-        return apply_laplacian(self._sheaf, as_columns(x), self._maps).reshape(x.shape)
+        x = np.ascontiguousarray(x, dtype=dtype)
+        if x.size and dtype.kind != self.dtype.kind:
+            return linalg.by_real_columns(self._matmat, x)
+        columns, out = as_columns(x), np.zeros_like(as_columns(x))
+        if x.size == 0:
+            return out.reshape(x.shape)
+        h, maps = columns.shape[1], self._maps
+        shape, lanes, blocks = _specialization(self._sheaf, out)
+        if h == 1:
+            # the kernel is specialized for stalk dimensions up to 8
+            stalk = (0,) * shape[1] if shape and shape[1] <= 8 else ()
+            kernels.apply_laplacian_column(maps, stalk, columns.reshape(-1), out.reshape(-1))
+        else:  # threads process different columns, so that results do not depend on their number
+            threads.run_ranges(
+                lambda lo, hi: kernels.apply_laplacian(lo, hi, maps, lanes, blocks, columns, out),
+                np.full(h // len(lanes), len(lanes) * float(len(self._sheaf.tail_data))),
+                serial_below=SERIAL_BELOW,
+            )
+        return out.reshape(x.shape)
 
     _matvec = _matmat
 

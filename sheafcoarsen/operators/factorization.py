@@ -24,9 +24,6 @@ DEGREE_UP_TO = 2e11
 dimension 1), because finding the minimum degree order would take a second.
 """
 
-PER_OPERATION = 2e-10
-"""Measured seconds per operation of a factorization on one thread."""
-
 DIRECT_BEFORE = 20
 """Maximum number of operations of a factorization, relative to nnz(L) times the number of
 breadth-first levels.
@@ -50,27 +47,14 @@ class Order(NamedTuple):
     operations: float
     entries: float
 
-    @property
-    def seconds(self) -> float:
-        """Estimated time of the factorization in seconds."""
-        per_entry = 5e-8  # measured on one thread
-        return PER_OPERATION * self.operations + per_entry * self.entries
-
-    @property
-    def solve_seconds(self) -> float:
-        """Estimated time of a solve for one column in seconds."""
-        per_entry = 1e-9  # measured on one thread
-        return per_entry * self.entries
-
 
 def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:
     """Return a fill-reducing order for a matrix with a symmetric pattern and a full diagonal.
 
-    Counting stops above ``most`` operations, for nested dissection above up to 16 times as many, so
-    that larger counts may be incomplete. Consecutive rows with the same pattern, such as those of a
-    stalk, are ordered as one vertex. Leaves and chains are eliminated first, the others by nested
-    dissection, or in minimum degree order if that is cheaper, which is tried if dissection takes
-    more than `DEGREE_ABOVE` operations per vertex.
+    Counting stops above ``most`` operations, for dissection above up to 16 times as many.
+    Consecutive rows with the same pattern, such as those of a stalk, are ordered as one vertex.
+    Leaves and chains are eliminated first, the others by nested dissection, or in minimum degree
+    order if that is cheaper and dissection takes more than `DEGREE_ABOVE` operations per vertex.
     """
     starts, Q = quotient(A)
     widths = np.diff(starts)
@@ -136,34 +120,25 @@ def fills_little(L: scipy.sparse.csr_array) -> bool:
     levels, such as a path with chords; for these the operations are counted in a fill-reducing
     order.
     """
-    # Number of unknowns up to which L is factored unless its rows have many entries
-    direct_up_to = 5000
-    # Mean number of entries per row of L above which even the factors of small matrices fill in.
-    # For 5000 vertices with 200 edges each, a factorization takes twenty times as long as
-    # multigrid.
-    full_rows = 50
-    if L.shape[0] <= direct_up_to and L.nnz <= full_rows * L.shape[0]:
+    direct_up_to = 5000  # unknowns, unless the factors of small matrices fill in, too
+    # for 5000 vertices with 200 edges each, a factorization takes twenty times as long as multigrid
+    if L.shape[0] <= direct_up_to and L.nnz <= 50 * L.shape[0]:
         return True
     L = scipy.sparse.csr_array((np.ones(L.nnz), L.indices, L.indptr), shape=L.shape)
     labels = connected_components(L, directed=False)[1]
     sizes = np.bincount(labels)
     for c in np.flatnonzero(sizes >= max(sizes.max() / 10, min(direct_up_to, sizes.max()))):
-        at = np.flatnonzero(labels == c)
-        levels = _level_sizes(L[at][:, at])
+        start = int((labels == c).argmax())
+        for _ in range(2):  # the second time from a pseudo-peripheral vertex
+            depth = dijkstra(L, unweighted=True, indices=start)
+            depth = np.where(np.isinf(depth), -1, depth).astype(np.int64)
+            start = int(depth.argmax())
+        levels = np.bincount(depth + 1)[1:]
         affordable = float(DIRECT_BEFORE) * len(levels) * L.nnz
         if float(levels.max()) ** 3 > affordable:
             most = max(affordable, DIRECT_OPERATIONS)
             return elimination_order(L, most).operations <= most
     return True
-
-
-def _level_sizes(L: scipy.sparse.csr_array) -> np.ndarray:
-    """Return the sizes of a connected graph's levels from a pseudo-peripheral vertex."""
-    start = 0
-    for _ in range(2):
-        depth = dijkstra(L, unweighted=True, indices=start)
-        start = int(depth.argmax())
-    return np.bincount(depth.astype(np.int64))
 
 
 OWN_ORDER_ABOVE = 20_000
@@ -175,18 +150,8 @@ which factorizations of 3-D grids take 2 to 3 times as long.
 class Factors:
     """Factorization A + shift I = L U without pivoting, in a fill-reducing or given order.
 
-    Though U = D L* in exact arithmetic, both are needed: next to small pivots, errors of L D L* are
-    hundreds of times as large as those of L U.
-
-    Attributes
-    ----------
-    pivots : ndarray, shape (n,)
-        The diagonal of U, in the order of elimination.
-
-    Raises
-    ------
-    numpy.linalg.LinAlgError
-        If a pivot is zero.
+    ``pivots`` is the diagonal of U; if one is zero, LinAlgError is raised. Though U = D L* in exact
+    arithmetic, both are needed: next to small pivots, L D L* has errors hundreds of times larger.
     """
 
     def __init__(self, A: scipy.sparse.csr_array, shift: float, order: Order | None = None) -> None:

@@ -1,10 +1,10 @@
 """The lowest eigenpairs of A x = t B x by LOBPCG, locally optimal block conjugate gradients.
 
 Knyazev's method (SIAM J. Sci. Comput. 23, 2001) with soft locking: converged columns stay in the
-basis, the others get a preconditioned residual W and the direction P of their last step. A X and
-A W are recomputed in every step. Of the Gram matrices only the blocks of W are computed in each
-step; the others are updated by small matrices, and recomputed every few steps. Tall matrices are
-processed in blocks of rows that fit in the cache.
+basis, the others get a preconditioned residual W and the direction P of their last step. Of the
+Gram matrices only the blocks of W are computed in each step; the others are updated by small
+matrices, and recomputed every few steps. Tall matrices are processed in blocks of rows that fit in
+the cache.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,7 +16,7 @@ import scipy.linalg
 FRESH = 10
 """Number of steps after which the Gram matrices are recomputed."""
 
-Parts = tuple[np.ndarray, ...]  # blocks of columns such as X, W, P
+Parts = tuple[np.ndarray, ...]  # blocks of columns such as X, P, W
 
 
 class Pairs(NamedTuple):
@@ -81,8 +81,8 @@ def lowest_pairs(
             R = np.ascontiguousarray(R[:, active])
         W = precondition(R)
         del R, BX
-        GA, GB = _gram((X, W, P), apply(W), None if mass is None else weigh(W), known)
-        values, C = _ritz_orthogonal(GA, GB, m, ritz)
+        G = _gram((X, P, W), apply(W), weigh(W), known)
+        values, C = _ritz_orthogonal(G, m, ritz)
         step += 1
         if C.shape[1] < m:  # the basis lost rank: restart from X
             values, X = _fresh(apply, weigh, X, X.copy(), ritz)
@@ -91,19 +91,18 @@ def lowest_pairs(
         # the steps of active columns, orthogonal to the new X and normalized
         D = C[:, active]
         D[: C.shape[1]] = 0
-        D = _normal(D, GB)
-        D = _normal(D - C @ (C.conj().T @ (GB @ D)), GB)
+        D = D - C @ (C.conj().T @ (G[1] @ D))
+        squares = np.einsum("ij,ij->j", D.conj(), G[1] @ D).real
+        D /= np.sqrt(np.where(squares > 0, squares, 1))
         E = np.hstack([C, D])
-        P = _combined((X, W, P), E, X)
+        P = _combined((X, P, W), E, X)
         if step % FRESH == 0:
             values, X = _fresh(apply, weigh, X, X, ritz)
             m = X.shape[1]
-            unit, BP = _unit(values, X.dtype), None if mass is None else weigh(P)
-            known = _gram((X, P, X[:, :0]), apply(P), BP, unit)
+            known = _gram((X, P), apply(P), weigh(P), _unit(values, X.dtype))
         else:
-            known = _hermitian(E.conj().T @ GA @ E), _hermitian(E.conj().T @ GB @ E)
-            for G, corner in zip(known, _unit(values, X.dtype), strict=True):
-                G[:m, :m] = corner
+            known = _hermitian(E.conj().T @ G @ E)
+            known[:, :m, :m] = _unit(values, X.dtype)
 
 
 def _pieces(n: int) -> Iterator[slice]:
@@ -111,9 +110,9 @@ def _pieces(n: int) -> Iterator[slice]:
     return (slice(row, row + 1024) for row in range(0, n, 1024))
 
 
-def _unit(values: np.ndarray, dtype: np.dtype) -> tuple[np.ndarray, np.ndarray]:
-    """Return X* A X and X* B X for B-orthonormal Ritz vectors X."""
-    return np.diag(values).astype(dtype), np.eye(len(values), dtype=dtype)
+def _unit(values: np.ndarray, dtype: np.dtype) -> np.ndarray:
+    """Return X* A X and X* B X, shape (2, m, m), for B-orthonormal Ritz vectors X."""
+    return np.stack([np.diag(values), np.eye(len(values))]).astype(dtype)
 
 
 def _inner(X: Parts, Y: Parts) -> np.ndarray:
@@ -142,44 +141,26 @@ def _fresh(
     return values, out
 
 
-def _gram(
-    S: Parts, AW: np.ndarray, BW: np.ndarray | None, known: tuple[np.ndarray, np.ndarray]
-) -> tuple[np.ndarray, np.ndarray]:
-    """Return S* A S and S* B S for S = [X W P], given these matrices for [X P]."""
-    m, w, p = (part.shape[1] for part in S)
-    total = m + w + p
-    measured = _inner(S, (AW, S[1] if BW is None else BW))
-    others = np.r_[:m, m + w : total]
-    found = []
-    for G, new in zip(known, (measured[:, :w], measured[:, w:]), strict=True):
-        full = np.empty((total, total), G.dtype)
-        full[np.ix_(others, others)] = G
-        full[:, m : m + w] = new
-        full[m : m + w] = new.conj().T
-        full[m : m + w, m : m + w] = _hermitian(new[m : m + w])
-        found.append(full)
-    return found[0], found[1]
+def _gram(S: Parts, AW: np.ndarray, BW: np.ndarray, known: np.ndarray) -> np.ndarray:
+    """Return S* A S and S* B S, stacked, for S = [X P W], given these matrices for [X P]."""
+    new = np.stack(np.hsplit(_inner(S, (AW, BW)), 2))
+    side, corner = np.split(new, [known.shape[1]], axis=1)
+    return np.block([[known, side], [side.conj().swapaxes(1, 2), _hermitian(corner)]])
 
 
 def _combined(S: Parts, E: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Set X to the first columns of S E, with S such as [X W P], and return the other columns."""
+    """Set X to the first columns of S E, with S such as [X P W], and return the other columns."""
     n, m = X.shape
     width = E.shape[1] - m
-    P = S[-1] if S[-1].shape[1] == width else np.empty((n, width), X.dtype)
+    P = S[1] if S[1:] and S[1].shape[1] == width else np.empty((n, width), X.dtype)
     for rows in _pieces(n):
         both = _concatenated(S, rows) @ E
         X[rows], P[rows] = both[:, :m], both[:, m:]
     return P
 
 
-def _normal(D: np.ndarray, GB: np.ndarray) -> np.ndarray:
-    """Return D with its nonzero columns normalized in the inner product of GB."""
-    squares = np.einsum("ij,ij->j", D.conj(), GB @ D).real
-    return D / np.sqrt(np.where(squares > 0, squares, 1))
-
-
 def _hermitian(G: np.ndarray) -> np.ndarray:
-    return (G + G.conj().T) / 2
+    return (G + G.conj().swapaxes(-1, -2)) / 2
 
 
 def rayleigh_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.ndarray]:
@@ -220,11 +201,9 @@ def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.
     return 1 / inverses - shift, C[:, found] / np.sqrt(inverses)
 
 
-def _ritz_orthogonal(
-    GA: np.ndarray, GB: np.ndarray, m: int, ritz: Callable
-) -> tuple[np.ndarray, np.ndarray]:
+def _ritz_orthogonal(G: np.ndarray, m: int, ritz: Callable) -> tuple[np.ndarray, np.ndarray]:
     """Return the result of ``ritz`` after orthogonalizing vectors from m on against the first m."""
-    Q = np.eye(len(GA), dtype=GA.dtype)
-    Q[:m, m:] = -GB[:m, m:]
-    values, C = ritz(Q.conj().T @ GA @ Q, Q.conj().T @ GB @ Q, m)
+    Q = np.eye(len(G[1]), dtype=G.dtype)
+    Q[:m, m:] = -G[1, :m, m:]
+    values, C = ritz(*(Q.conj().T @ G @ Q), m)
     return values, Q @ C

@@ -35,13 +35,10 @@ class Certificate:
 
     Examples
     --------
-    >>> import networkx as nx
     >>> import sheafcoarsen as sc
-    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
-    >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
-    >>> B = sc.certificate(C)
-    >>> bool(B.gamma > 1.99), bool(B.beta >= 1), bool(B.mu > 1)
-    (True, True, True)
+    >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]])
+    >>> round(sc.certificate(sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)).gamma, 9)
+    2.0
     """
 
     gamma: float
@@ -77,13 +74,9 @@ class Certificate:
 
         Examples
         --------
-        >>> import networkx as nx
         >>> import sheafcoarsen as sc
-        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
-        >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
-        >>> lower, upper = sc.certificate(C).interval(1.0)  # the coarse eigenvalues are 0 and 1
-        >>> bool(lower <= 2 - 2**0.5 <= upper)  # the second fine eigenvalue
-        True
+        >>> sc.Certificate(2.0, 1.0, 0.5, 2.0, 1e-15).interval(4.0)
+        (1.0, 4.0)
         """
         values = checks.real_array("nu", nu, None, "")
         if (values < -self.rounding).any():

@@ -17,7 +17,7 @@ from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.quality.smallest_singular_values import (
     SPARSE_ABOVE,
     WIDENED,
-    KnownPairs,
+    LowPairs,
     low_pairs,
 )
 from sheafcoarsen.sheaf import unit_sheaf
@@ -60,9 +60,8 @@ class SpectralQuality(ReadOnly):
 
     Examples
     --------
-    >>> import networkx as nx
     >>> import sheafcoarsen as sc
-    >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+    >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]])
     >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
     >>> Q = sc.spectral_quality(C, k=1)
     >>> Q.fine.round(3), Q.coarse.round(3), Q.kernel_fine, Q.kernel_coarse
@@ -97,9 +96,8 @@ class SpectralQuality(ReadOnly):
 
         Examples
         --------
-        >>> import networkx as nx
         >>> import sheafcoarsen as sc
-        >>> F = sc.CellularSheaf.constant(nx.path_graph(4))
+        >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2], [2, 3]])
         >>> C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), rank=1)
         >>> sc.spectral_quality(C, k=1).to_frame()  # doctest: +SKIP
         """
@@ -296,15 +294,15 @@ def spectral_quality(
     )
 
 
-def _reused(fine: Eigenmodes | SpectralQuality, delta: Any, unit: float) -> KnownPairs:
+def _reused(fine: Eigenmodes | SpectralQuality, delta: Any, unit: float) -> LowPairs:
     """Check that pairs are eigenpairs of the fine sheaf; return those of positive eigenvalues.
 
     ``delta`` is the coboundary of the fine sheaf divided by ``unit``.
     """
     if isinstance(fine, Eigenmodes):
-        values, U, zeros, more = fine.values, fine.vectors, fine.n_zero, not fine.tied
+        values, U, zeros = fine.values, fine.vectors, fine.n_zero
     elif isinstance(fine, SpectralQuality) and fine.fine_vectors is not None:
-        values, U, zeros, more = fine.fine, fine.fine_vectors, fine.kernel_fine, not fine.tied
+        values, U, zeros = fine.fine, fine.fine_vectors, fine.kernel_fine
     else:
         raise TypeError(
             f"`fine` must be Eigenmodes or a SpectralQuality, got {type(fine).__name__}"
@@ -327,4 +325,5 @@ def _reused(fine: Eigenmodes | SpectralQuality, delta: Any, unit: float) -> Know
             "use eigenmodes(C.fine, k), with a smaller tol if pairs are none (for masses see "
             "the guide to surfaces)"
         )
-    return KnownPairs(U[:, values > 0], zeros, more)
+    scaled, U = scaled[values > 0], U[:, values > 0]
+    return LowPairs(np.sqrt(scaled), U, len(scaled), zeros, 0.0, fine.tied)

@@ -50,18 +50,6 @@ class LowPairs(NamedTuple):
     is_cut: bool = False
 
 
-class KnownPairs(NamedTuple):
-    """Lowest eigenvectors known from an earlier computation.
-
-    The first ``zeros`` eigenvectors, of the eigenvalue 0, are missing; ``complete`` says whether
-    the last vector ends a multiplet.
-    """
-
-    vectors: np.ndarray
-    zeros: int
-    complete: bool
-
-
 @threads.single_threaded_blas()
 def low_pairs(
     D: scipy.sparse.csr_array,
@@ -69,29 +57,29 @@ def low_pairs(
     eps: float,
     size: float,
     sheaf: CellularSheaf | None = None,
-    known: KnownPairs | np.ndarray | None = None,
+    known: LowPairs | np.ndarray | None = None,
 ) -> LowPairs:
     """Return the first k positive singular values of D, or more to complete the last multiplet.
 
     Singular values up to ``size`` times the larger of 4 ``eps`` and ``max(D.shape) * EPS`` count as
     zero, where ``eps`` is that of the maps, and ``size`` is an upper bound on norm(D). The
     Laplacian of ``sheaf`` is D* D up to a factor; without it the computation is dense.
-    ``known`` holds known pairs or approximate vectors.
+    ``known`` holds pairs from an earlier computation, perhaps cut, or approximate vectors.
     """
     n = D.shape[1]
     if not D.data.any():
         return LowPairs(np.zeros(0), np.zeros((n, 0), D.dtype), 0, n, 0.0)
     problem = LowProblem(D, k, eps, size)
     X: Any = known
-    if isinstance(known, KnownPairs):
+    if isinstance(known, LowPairs):
         X = known.vectors
-        found, _ = problem.selected(X, known.zeros, 0.0, known.complete)
+        found, _ = problem.selected(X, known.kernel, known.zero, not known.is_cut)
         if found and found.end >= k and not problem.excess(found):
             return found
     if sheaf is not None and n > SPARSE_ABOVE:
-        parts = split_components(D, sheaf)
-        if parts is not None:
-            return problem.with_small(*parts)
+        found = problem.by_components(sheaf)
+        if found is not None:
+            return found
     iteration = None if sheaf is None or n <= SPARSE_ABOVE else Iteration(problem, sheaf)
     m, direct = min(n, k), False
     while True:
@@ -150,11 +138,6 @@ class LowProblem(NamedTuple):
         """Threshold up to which singular values count as zero."""
         return max(linalg.zero_level(1, self.eps, 1.0), max(self.D.shape) * EPS) * self.size
 
-    @property
-    def rounding(self) -> float:
-        """Size of rounding errors of residuals, relative to norm(D)^2."""
-        return linalg.RESIDUAL_LIMIT * EPS * float(np.diff(self.D.indptr).max())
-
     def selected(
         self, X: np.ndarray, kernel: int, zero: float, is_all: bool
     ) -> tuple[LowPairs | None, int]:
@@ -192,24 +175,50 @@ class LowProblem(NamedTuple):
         D, values, U = self.D, found.sigma[: found.end] ** 2, found.vectors[:, : found.end]
         residuals = np.linalg.norm(D.conj().T @ (D @ U) - U * values, axis=0) / values
         # at most 1e-4, or up to LEAST where rounding errors of the residual are larger
-        rounding = self.rounding * self.size**2 / values
+        terms = float(np.diff(D.indptr).max())
+        rounding = linalg.RESIDUAL_LIMIT * EPS * terms * self.size**2 / values
         return 0.0 if (residuals <= rounding.clip(1e-4, LEAST)).all() else float(residuals.max())
 
-    def with_small(
-        self,
-        small: np.ndarray,
-        V: scipy.sparse.csc_array,
-        others: np.ndarray,
-        rest: CellularSheaf,
-    ) -> LowPairs:
-        """Return the pairs of small components, from `split_components`, merged with the others."""
-        zeros = int((small <= self.level).sum())
-        R = scipy.sparse.csr_array(scipy.sparse.csc_array(self.D)[:, np.flatnonzero(others)])
-        found = low_pairs(R, self.k, self.eps, self.size, rest)
+    def by_components(self, sheaf: CellularSheaf) -> LowPairs | None:
+        """Return the pairs of small components, decomposed densely, merged with the others.
+
+        Small components have at most 100 columns and 400 rows; None is returned if there are none.
+        The columns of D are those of the coboundary of the sheaf.
+        """
+        D, labels = self.D, component_labels(sheaf.n_vertices, sheaf.edges)
+        count = int(labels.max(initial=-1)) + 1
+        label = np.repeat(labels, sheaf.vertex_dims)
+        rows, columns = D.tocoo().coords
+        row_label = np.full(D.shape[0], count)  # rows without entries belong to no component
+        row_label[rows] = label[columns]
+        heights = np.bincount(row_label, minlength=count + 1)[:count]
+        dims = np.bincount(label, minlength=count)
+        small = (dims <= 100) & (heights <= 400)
+        chosen = small & (dims > 0)
+        if not chosen.any():
+            return None
+        pieces = []
+        for _, members, blocks in linalg.diagonal_blocks(D, row_label, label, chosen):
+            _, sigma, adjoints = np.linalg.svd(blocks, full_matrices=True)
+            n, d = members.shape
+            values = np.zeros((n, d))
+            values[:, : sigma.shape[1]] = sigma
+            indices = np.repeat(members, d, axis=0)
+            pieces.append((values, adjoints.conj(), indices, np.full((n, d), d)))
+        sigma, vectors, indices, lengths = (
+            np.concatenate([array.reshape(-1) for array in arrays])
+            for arrays in zip(*pieces, strict=True)
+        )
+        data, shape = (vectors, indices, ragged.offsets(lengths)), (D.shape[1], len(sigma))
+        ascending, others = np.argsort(sigma, kind="stable"), ~small[label]
+        alone, V = sigma[ascending], scipy.sparse.csc_array(data, shape)[:, ascending]
+        zeros = int((alone <= self.level).sum())
+        R = scipy.sparse.csr_array(scipy.sparse.csc_array(D)[:, np.flatnonzero(others)])
+        found = low_pairs(R, self.k, self.eps, self.size, grounded(sheaf, small[labels]))
         is_all = found.kernel + len(found.sigma) == R.shape[1]
         limit = np.inf if is_all else found.sigma[-1]
-        own = np.arange(zeros, int(np.searchsorted(small, limit, side="right")))
-        sigma = np.concatenate([found.sigma, small[own]])
+        own = np.arange(zeros, int(np.searchsorted(alone, limit, side="right")))
+        sigma = np.concatenate([found.sigma, alone[own]])
         order = np.argsort(sigma, kind="stable")
         end, is_cut = self.end(sigma[order], is_all)
         if end is None:  # the multiplet may contain more pairs than were found
@@ -219,45 +228,8 @@ class LowProblem(NamedTuple):
         first = order < len(found.sigma)
         X[np.ix_(others, first)] = found.vectors[:, order[first]]
         X[:, ~first] = V[:, own[order[~first] - len(found.sigma)]].toarray()
-        zero = max(found.zero, float(small[:zeros].max(initial=0.0)))
+        zero = max(found.zero, float(alone[:zeros].max(initial=0.0)))
         return LowPairs(sigma[order], X, end, found.kernel + zeros, zero, is_cut)
-
-
-def split_components(
-    D: scipy.sparse.csr_array, sheaf: CellularSheaf
-) -> tuple[np.ndarray, scipy.sparse.csc_array, np.ndarray, CellularSheaf] | None:
-    """Return the singular pairs of small components, and a mask and the sheaf of the rest.
-
-    Small components have at most 100 columns and 400 rows. The pairs are the singular values,
-    ascending, and right singular vectors as columns. Returns None if there are no small components.
-    The columns of D are those of the coboundary.
-    """
-    labels = component_labels(sheaf.n_vertices, sheaf.edges)
-    count = int(labels.max(initial=-1)) + 1
-    label = np.repeat(labels, sheaf.vertex_dims)
-    rows, columns = D.tocoo().coords
-    row_label = np.full(D.shape[0], count)  # rows without entries belong to no component
-    row_label[rows] = label[columns]
-    heights, dims = (np.bincount(part, minlength=count + 1)[:count] for part in (row_label, label))
-    small = (dims <= 100) & (heights <= 400)
-    if not (small & (dims > 0)).any():
-        return None
-    pieces = []
-    for _, members, blocks in linalg.diagonal_blocks(D, row_label, label, small & (dims > 0)):
-        _, sigma, adjoints = np.linalg.svd(blocks, full_matrices=True)
-        n, d = members.shape
-        values = np.zeros((n, d))
-        values[:, : sigma.shape[1]] = sigma
-        indices = np.repeat(members, d, axis=0)
-        pieces.append((values, adjoints.conj(), indices, np.full((n, d), d)))
-    sigma, vectors, indices, lengths = (
-        np.concatenate([array.reshape(-1) for array in arrays])
-        for arrays in zip(*pieces, strict=True)
-    )
-    data = vectors, indices, ragged.offsets(lengths)
-    V = scipy.sparse.csc_array(data, shape=(D.shape[1], len(sigma)))
-    ascending = np.argsort(sigma, kind="stable")
-    return sigma[ascending], V[:, ascending], ~small[label], grounded(sheaf, small[labels])
 
 
 class Iteration:

@@ -63,19 +63,15 @@ def diffuse(
     With tau = t beta / 2 and the modified Bessel functions I_k, ``exp(-t L) = sum_k c_k T_k(I - 2 L
     / beta)``, c_k = (2 - [k = 0]) exp(-tau) I_k(tau). The c_k are positive and sum to 1, and no T_k
     exceeds 1 on the spectrum, so that the sum of the omitted terms bounds the error: at most 2 eps
-    norm(X), in each of three stages. Rounding errors are those of maps changed by a few eps.
-    Products are computed as delta* (delta x), in double precision, which preserves global sections
-    a hundred times better than an assembled L. With masses, the spectrum of M^{-1} L is also real,
-    and errors are bounded in the norm of M.
-
-    With fixed vertices, their rows of L are omitted. T_k of that matrix grows at most like k, so
-    that values and errors may grow like sqrt(t beta); on most sheaves they do not.
+    norm(X), with masses in the norm of M, in each of three stages. Products are delta* (delta x) in
+    double precision, which preserves global sections a hundred times better than an assembled L.
+    With fixed vertices, whose rows of L are omitted, values and errors may grow like sqrt(t beta);
+    on most sheaves they do not.
 
     Examples
     --------
-    >>> import networkx as nx
     >>> import sheafcoarsen as sc
-    >>> F = sc.CellularSheaf.constant(nx.path_graph(3))
+    >>> F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
     >>> sc.diffuse(F, [3.0, 0.0, 0.0], 1.0).round(3)
     array([1.577, 0.95 , 0.473])
     >>> sc.diffuse(F, [3.0, 0.0, 0.0], [0.0, 100.0]).round(3)
@@ -90,7 +86,13 @@ def diffuse(
            [3.   , 3.   , 3.   ]])
     """
     X = checks.cochain(check_sheaf(sheaf), X, "X")
-    times = _times(t)
+    if np.ndim(t) > 1:
+        raise ValueError(f"`t` must be a number or a sequence of numbers, got shape {np.shape(t)}")
+    given: Any = t
+    named = {"t": t} if np.ndim(t) == 0 else {f"t[{i}]": each for i, each in enumerate(given)}
+    times = np.array([checks.real_number(name, each) for name, each in named.items()], np.float64)
+    if (bad := checks.first_true(~((times >= 0) & (times < np.inf)))) is not None:
+        raise ValueError(f"`{list(named)[bad]}` must be finite and at least 0, got {times[bad]}")
     stays = labels.vertex_mask("fixed", () if fixed is None else fixed, sheaf)
     flows = np.repeat(~stays, sheaf.vertex_dims)
     result = np.repeat(X[None], len(times), axis=0)
@@ -143,20 +145,6 @@ def diffuse(
                 result[which, flows] = value.reshape(X.shape).astype(X.dtype)[flows]
             begin = stop
     return result[0] if np.ndim(t) == 0 else result
-
-
-def _times(t: Any) -> np.ndarray:
-    """Check that times are finite and nonnegative, and return one time or several as an array."""
-    if np.ndim(t) == 0:
-        named = {"t": t}
-    elif np.ndim(t) == 1:
-        named = {f"t[{i}]": value for i, value in enumerate(t)}
-    else:
-        raise ValueError(f"`t` must be a number or a sequence of numbers, got shape {np.shape(t)}")
-    times = np.array([checks.real_number(name, value) for name, value in named.items()], np.float64)
-    if (bad := checks.first_true(~((times >= 0) & (times < np.inf)))) is not None:
-        raise ValueError(f"`{list(named)[bad]}` must be finite and at least 0, got {times[bad]}")
-    return times
 
 
 def _flow(

@@ -14,6 +14,7 @@ from sheafcoarsen._support import ReadOnly, checks, linalg, ragged, tables, thre
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 from sheafcoarsen.solve._solver import tolerance
+from sheafcoarsen.solve.block_matrix import norms
 from sheafcoarsen.solve.conjugate_gradients import independent
 from sheafcoarsen.solve.eigensolver import (
     Eigenpairs,
@@ -232,7 +233,7 @@ def _finished(
     if found.method != "dense":
         values, X = resolved(pencil.delta, values, X, problem.count_near(values, X))
     values, X = np.append(np.zeros(n_zero), values), np.hstack([found.sections, X])
-    residuals, squares = pencil.residuals(values, X) / (pencil.norm or 1.0), pencil.squares(X)
+    residuals, squares = pencil.residuals(values, X) / (pencil.norm or 1.0), norms(X) ** 2
     values, residuals, squares = (
         np.repeat(each, pencil.copies) for each in (values, residuals, squares)
     )

@@ -24,7 +24,6 @@ from sheafcoarsen.sheaf import (
 )
 from sheafcoarsen.solve.block_matrix import Matrix, adjoint, scaled, unit_blocks
 from sheafcoarsen.solve.conjugate_gradients import (
-    Iterated,
     column_norms,
     conjugate_gradients,
     orthogonal_part,
@@ -140,7 +139,7 @@ class Solver:
         reduced = without_leaves(self._unit_sheaf) if shift == 0 else None
         left = self._unit_sheaf if reduced is None else reduced.sheaf
         A = L if reduced is None else laplacian(left)
-        size = self._norm if reduced is None else linalg.inf_norm(A)
+        size = linalg.inf_norm(A)
         self.method: str = self._asked
         if self._asked == "auto":
             is_cheap = A.shape[0] <= DIRECT_BELOW or fills_little(A)
@@ -284,8 +283,15 @@ class Solver:
             guess = as_columns(guess)[self._free] / scales * self._unit * self._unit
             guess = guess * (sizes > 0)  # where b = 0, start from the solution 0
             start = orthogonal_part(guess.astype(B.dtype), self._kernel)
+        L, measure = self._L, relative_measure(self._scaling, B)
+        target = np.where(sizes > 0, tol, 0.0)
         with threads.single_threaded_blas():
-            found, attainable = self._iterate(B, start, np.where(sizes > 0, tol, 0.0))
+            found = conjugate_gradients(
+                L.__matmul__, self._precondition, B, start, target, self._progress, measure
+            )
+            terms = int(np.diff(L.indptr).max(initial=0)) + 1
+            sums = terms * (abs(L) @ abs(found.x) + abs(B))
+            attainable = linalg.RESIDUAL_LIMIT * self._eps * measure(sums)
         residuals = found.residuals
         X = orthogonal_part(found.x, self._kernel) * sizes / self._unit / self._unit
         out = np.zeros((len(given), columns.shape[1]), X.dtype)
@@ -303,19 +309,6 @@ class Solver:
                 out,
             )
         return out
-
-    def _iterate(
-        self, B: np.ndarray, start: np.ndarray, target: np.ndarray
-    ) -> tuple[Iterated, np.ndarray]:
-        """Solve for columns of norm 1; return the result and the attainable residuals."""
-        measure = relative_measure(self._scaling, B)
-        L = self._L
-        found = conjugate_gradients(
-            L.__matmul__, self._precondition, B, start, target, self._progress, measure
-        )
-        terms = int(np.diff(L.indptr).max(initial=0)) + 1
-        sizes = terms * (abs(L) @ abs(found.x) + abs(B))
-        return found, linalg.RESIDUAL_LIMIT * self._eps * measure(sizes)
 
     def update(self, sheaf: CellularSheaf) -> None:
         """Replace the maps on the same graph, and set up the preconditioner again.

@@ -171,13 +171,11 @@ def _check_connection(sheaf: CellularSheaf, L: csr_array, degrees: np.ndarray) -
     d = int(sheaf.vertex_dims[:1].sum())
     holds = bool((sheaf.vertex_dims == d).all())
     if holds and d:
-        entries = L.tocoo()
-        inside = entries.row // d == entries.col // d
-        row, column = entries.row[inside], entries.col[inside]
-        degree = degrees[row // d]
-        error = np.abs(entries.data[inside] - np.where(row == column, degree, 0.0))
-        size = linalg.RESIDUAL_LIMIT * linalg.eps_of(sheaf.dtype) * (np.diff(L.indptr)[row] + d)
-        holds = bool((error <= size * degree).all())
+        blocks = L.tobsr((d, d))
+        inside = blocks.indices == np.repeat(np.arange(len(degrees)), np.diff(blocks.indptr))
+        error = np.abs(blocks.data[inside] - degrees[:, None, None] * np.eye(d)).max(axis=(1, 2))
+        size = linalg.RESIDUAL_LIMIT * linalg.eps_of(sheaf.dtype) * d * (np.diff(blocks.indptr) + 1)
+        holds = bool((error <= size * degrees).all())
     if not holds:
         raise ValueError(
             "`sheaf` must be a connection, sqrt(w) times orthogonal matrices of one size at both "

@@ -123,9 +123,7 @@ def in_blocks(A: Matrix, row_dims: np.ndarray, column_dims: np.ndarray) -> Matri
     rows, columns = block_size(row_dims), block_size(column_dims)
     if rows is None or columns is None or rows * columns == 1:
         return scipy.sparse.csr_array(A)
-    if A.format == "bsr" and A.blocksize == (rows, columns):
-        return A
-    return scipy.sparse.csr_array(A).tobsr((rows, columns))
+    return A.tobsr((rows, columns))
 
 
 def unit_blocks(A: Matrix, dims: np.ndarray) -> tuple[Matrix, Matrix]:
@@ -188,18 +186,16 @@ def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix,
     )
 
 
-def scaled(left: Matrix | None, A: Matrix, right: Matrix | None) -> Matrix:
-    """Return left* A right for matrices ``in_blocks``; left and right may be None, the identity."""
-    if A.format == "csr" and any(S is not None and S.nnz != S.shape[0] for S in (left, right)):
-        A = A if left is None else left.conj().T @ A
-        return scipy.sparse.csr_array(A if right is None else A @ right)
+def scaled(left: Matrix | None, A: Matrix, right: Matrix) -> Matrix:
+    """Return left* A right for matrices ``in_blocks`` and block diagonal factors; None means I."""
+    if A.format == "csr" and right.nnz != right.shape[0]:  # stalks of different dimensions
+        return scipy.sparse.csr_array((A if left is None else left.conj().T @ A) @ right)
     indptr, indices, data = blocks_of(A)
     columns = A.shape[1] // data.shape[2]
     if left is not None:
         row = np.repeat(np.arange(len(indptr) - 1), np.diff(indptr))
         data = blocks_of(left)[2].conj().swapaxes(1, 2)[row] @ data
-    if right is not None:
-        data = data @ blocks_of(right)[2][indices]
+    data = data @ blocks_of(right)[2][indices]
     shape = (len(indptr) - 1) * data.shape[1], columns * data.shape[2]
     if data.shape[1:] == (1, 1):
         return scipy.sparse.csr_array((data.reshape(-1), indices, indptr), shape=shape)
@@ -215,9 +211,7 @@ def blocks_of(A: Matrix) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 def adjoint(A: Matrix) -> Matrix:
     """Return A*, in the format of A."""
     B = A.conj().T
-    if A.format == "bsr":
-        return B.tobsr(A.blocksize[::-1])
-    return scipy.sparse.csr_array(B)
+    return B if A.format == "bsr" else scipy.sparse.csr_array(B)
 
 
 def norms(X: np.ndarray) -> np.ndarray:

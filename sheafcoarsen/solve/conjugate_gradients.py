@@ -1,7 +1,4 @@
-"""Preconditioned conjugate gradients for several right-hand sides; bases and projections.
-
-Projections keep an iteration orthogonal to known eigenvectors.
-"""
+"""Preconditioned conjugate gradients for several right-hand sides; bases and projections."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -133,7 +130,7 @@ def deflated(precondition: Callable, Q: Basis, mass: np.ndarray | None = None) -
     """Return a preconditioner projected onto the M-orthogonal complement of a basis."""
     if not Q.shape[1]:
         return precondition
-    Q_adjoint = _adjoint(Q)
+    Q_adjoint = Q.conj().T
 
     def project(X: np.ndarray, dual: bool) -> np.ndarray:
         # residuals (dual) must be orthogonal to Q, columns to M Q
@@ -146,7 +143,7 @@ def deflated(precondition: Callable, Q: Basis, mass: np.ndarray | None = None) -
 
 def orthogonal_part(X: np.ndarray, basis: Basis | None) -> np.ndarray:
     """Return the projection of X onto the orthogonal complement of a basis; None means X."""
-    return X if basis is None else X - basis @ (_adjoint(basis) @ X)
+    return X if basis is None else X - basis @ (basis.conj().T @ X)
 
 
 def weighted(mass: np.ndarray | None, X: np.ndarray) -> np.ndarray:
@@ -182,14 +179,9 @@ def refined_kernel(apply: Callable, precondition: Callable, basis: Basis) -> np.
     return np.linalg.qr(N - found.x)[0]
 
 
-def _adjoint(Q: Basis) -> Basis:
-    """Return Q*, without a copy if Q is real."""
-    return Q.conj().T if Q.dtype.kind == "c" else Q.T
-
-
 def orthonormal_complement(X: np.ndarray, Q: Basis, mass: np.ndarray | None = None) -> np.ndarray:
     """Return an M-orthonormal basis of the column space of X after projecting out span Q."""
-    Q_adjoint = _adjoint(Q)
+    Q_adjoint = Q.conj().T
     for repeat in range(3):
         if Q.shape[1]:
             X = X - Q @ (Q_adjoint @ weighted(mass, X))

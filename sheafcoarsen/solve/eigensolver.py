@@ -1,9 +1,8 @@
 """Eigensolver: the lowest pairs of L x = t M x, L the Laplacian of a sheaf, by three methods.
 
-The pencil (L, M) sets up solvers for L. Both methods for large problems run LOBPCG.
-``shift_invert`` preconditions it by factors of L and counts the eigenvalues by inertia;
-``multilevel`` preconditions it by the multigrid cycle and starts from eigenvectors of the coarsest
-level and random columns. ``dense`` computes all pairs.
+"direct" and "multilevel" run LOBPCG. It is preconditioned by factors of L, which also count the
+eigenvalues by inertia, or by the multigrid cycle, which also lifts eigenvectors of the coarsest
+level for the start. "dense" computes all pairs.
 """
 
 import math
@@ -17,10 +16,9 @@ import numpy.typing as npt
 import scipy.linalg
 import scipy.sparse
 
-from sheafcoarsen._support import checks, linalg
+from sheafcoarsen._support import EPS, checks, linalg
 from sheafcoarsen.exceptions import NotConverged
 from sheafcoarsen.operators import (
-    PER_OPERATION,
     Factors,
     Order,
     Pairs,
@@ -30,9 +28,16 @@ from sheafcoarsen.operators import (
     lowest_pairs,
 )
 from sheafcoarsen.sections import global_sections, singular_pairs
-from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.solve.block_matrix import BlockMatrix, Matrix, block_size, norms, unit_roots
-from sheafcoarsen.solve.complex_structure import complex_line
+from sheafcoarsen.sheaf import CellularSheaf, component_labels, trusted_sheaf
+from sheafcoarsen.solve.block_matrix import (
+    BlockMatrix,
+    Matrix,
+    block_size,
+    complex_columns,
+    norms,
+    real_columns,
+    unit_roots,
+)
 from sheafcoarsen.solve.conjugate_gradients import (
     Basis,
     deflated,
@@ -65,6 +70,45 @@ Slow convergence usually means that the columns split a multiplet.
 """
 
 
+def complex_line(sheaf: CellularSheaf) -> tuple[CellularSheaf, np.ndarray | None]:
+    """Return a complex sheaf of lines that represents a real sheaf, and a mask of its vertices.
+
+    It exists if reflecting some vertex stalks, those in the mask, and some edge stalks turns all
+    maps into scaled rotations of planes; otherwise return the sheaf and None. A complex eigenvector
+    z gives two real ones, z and i z.
+    """
+    if sheaf.map_shape != (2, 2) or sheaf.dtype.kind == "c":
+        return sheaf, None
+    n, ends = sheaf.n_vertices, sheaf.edges.T
+    numbers, reflects = [], []
+    for data in (sheaf.tail_data, sheaf.head_data):
+        (a, b), (c, d) = data.reshape(-1, 2, 2).transpose(1, 2, 0)
+        # a map is x -> z x + w conj(x), with z the rotation and w the reflection
+        rotation, reflection = (a + d + 1j * (c - b)) / 2, (a - d + 1j * (c + b)) / 2
+        sizes = np.sort([abs(rotation), abs(reflection)], axis=0)
+        if (sizes[0] > 16 * linalg.eps_of(sheaf.dtype) * sizes[1]).any():
+            return sheaf, None
+        reflects.append(abs(reflection) > abs(rotation))
+        numbers.append(np.where(reflects[-1], reflection, rotation))
+    mirrored = np.zeros(n, bool)
+    joins = (numbers[0] != 0) & (numbers[1] != 0)
+    differ = (reflects[0] != reflects[1])[joins]
+    if differ.any():  # consistent if the double cover separates both copies of a vertex
+        u, v = ends[:, joins]
+        there, back = np.where(differ, v + n, v), np.where(differ, v, v + n)
+        cover = np.stack([np.concatenate([u, u + n]), np.concatenate([there, back])], axis=1)
+        labels = component_labels(2 * n, cover)
+        mirrored = labels[:n] > labels[n:]
+        if (labels[:n] == labels[n:]).any():
+            return sheaf, None
+    maps = [
+        np.where(odd ^ mirrored[end], z.conj(), z)
+        for z, odd, end in zip(numbers, reflects, ends, strict=True)
+    ]
+    ones = np.ones_like(sheaf.vertex_dims), np.ones_like(sheaf.edge_dims)
+    return trusted_sheaf(sheaf.edges, *ones, *maps), mirrored
+
+
 class Pencil:
     """Matrices L and M of a sheaf with maps of norm about 1; L's solvers are set up at first use.
 
@@ -82,75 +126,47 @@ class Pencil:
         single: bool = False,
         progress: bool = False,
     ):
-        line = complex_line(sheaf)
-        self.line, self.copies = line, 1 if line is None else 2
-        self.sheaf = sheaf if line is None else line.sheaf
+        self.sheaf, self._mirrored = complex_line(sheaf)
+        self.copies = 1 if self._mirrored is None else 2
         self.single, self.progress = single, progress
         self.mass = None if weights is None else np.repeat(weights, self.sheaf.vertex_dims)
         d = block_size(self.sheaf.vertex_dims)
         self.L: Matrix = laplacian(self.sheaf, "csr" if d in (None, 1) else "bsr")
+        self.apply = BlockMatrix(self.L).__matmul__  # X -> L X
         self.n = self.L.shape[0]
         self._order: Order | None = None  # order of elimination, if it was computed
         # norm(L, inf) of the real sheaf
-        self.norm = linalg.inf_norm(self.L if line is None else abs(self.L.real) + abs(self.L.imag))
+        size = self.L if self._mirrored is None else abs(self.L.real) + abs(self.L.imag)
+        self.norm = linalg.inf_norm(size)
 
-    def expand(self, X: Any) -> Any:
-        """Return cochains of the real sheaf, ``copies`` for each column of X."""
-        return X if self.line is None else self.line.expand(X)
+    def expand(self, Z: Any) -> Any:
+        """Return columns as cochains of the real sheaf: Z itself, or those of Z and i Z in turn."""
+        if self._mirrored is None:
+            return Z
+        signs = np.stack([np.ones(self.n), np.where(self._mirrored, -1.0, 1.0)], axis=1).ravel()
+        if scipy.sparse.issparse(Z):
+            one, i = scipy.sparse.eye_array(2), scipy.sparse.csr_array([[0.0, -1.0], [1.0, 0.0]])
+            X = scipy.sparse.kron(Z.real, one) + scipy.sparse.kron(Z.imag, i)
+            return scipy.sparse.csr_array(scipy.sparse.diags_array(signs) @ X)
+        X = np.stack([real_columns(Z), real_columns(1j * Z)], axis=2)
+        return X.reshape(len(X), -1) * signs[:, None]
 
     def contract(self, X: np.ndarray) -> np.ndarray:
         """Return a basis of the span of cochains of the real sheaf."""
-        return X if self.line is None else independent(self.line.contract(X))
+        if self._mirrored is None:
+            return X
+        Z = complex_columns(X)
+        Z[self._mirrored] = Z[self._mirrored].conj()
+        return independent(Z)
 
     @cached_property
     def delta(self) -> scipy.sparse.csr_array:
         """The coboundary."""
         return coboundary(self.sheaf)
 
-    @cached_property
-    def apply(self) -> Callable[[np.ndarray], np.ndarray]:
-        """The function X -> L X."""
-        return BlockMatrix(self.L).__matmul__
-
     def residuals(self, values: np.ndarray, X: np.ndarray) -> np.ndarray:
         """Return norm(L x - t M x) for every pair."""
         return norms(self.apply(X) - weighted(self.mass, X) * values)
-
-    def squares(self, X: np.ndarray) -> np.ndarray:
-        """Return norm(x)^2 for columns that are orthonormal in M."""
-        return np.ones(X.shape[1]) if self.mass is None else norms(X) ** 2
-
-    @property
-    def zero(self) -> float:
-        """Threshold, from rounding of the maps, up to which singular values of delta are zero."""
-        size, n = np.sqrt(self.norm), max(self.sheaf.dim_c0, self.sheaf.dim_c1)
-        computed = linalg.zero_level(n, linalg.eps_of(np.float64), size)
-        if not self.single:
-            return computed
-        # agrees with global_sections
-        return max(computed, linalg.zero_level(1, linalg.eps_of(np.float32), size))
-
-    def kernel(self, method: str) -> Basis:
-        """Return a basis Q of ker L with Q* Q = I for any M; ``method`` may select the solver.
-
-        Zeros are decided by singular values of delta, which eigenvalues of L do not resolve.
-        """
-        F = self.sheaf
-        if not self.single:
-            held = self.cycle.kernel() if method == "multilevel" else None
-            return global_sections(F).basis if held is None else held
-        dtype = np.complex64 if F.dtype.kind == "c" else np.float32
-        rounded = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
-        basis = global_sections(rounded).basis.astype(self.L.dtype)
-        inverse = self.cycle.cycle if method == "multilevel" else self.factors.solve
-        return refined_kernel(self.apply, inverse, basis)
-
-    def looks_singular(self, method: str) -> bool:
-        """Return whether the kernel must be computed before the iteration."""
-        if method == "direct":
-            pivots = np.abs(self.factors.pivots)
-            return bool(pivots.min() <= NEAR_SINGULAR * pivots.max())
-        return self.cycle.lowest <= NEAR_SINGULAR
 
     @cached_property
     def cycle(self) -> Multigrid:
@@ -166,9 +182,11 @@ class Pencil:
 
     def is_factored_within(self, seconds: float, k: int) -> bool:
         """Return whether "direct" is expected to take at most this time; if so, store the order."""
-        order = elimination_order(scipy.sparse.csr_array(self.L), seconds / PER_OPERATION)
+        per_operation = 2e-10  # measured seconds on one thread, as the other factors
+        order = elimination_order(scipy.sparse.csr_array(self.L), seconds / per_operation)
         # two factorizations, and about ten solves for each iterated column
-        needed = 2 * order.seconds + 10 * (k + GUARDS) * order.solve_seconds
+        needed = 2 * (per_operation * order.operations + 5e-8 * order.entries)
+        needed += 10 * (k + GUARDS) * 1e-9 * order.entries
         if needed <= seconds:
             self._order = order
         return needed <= seconds
@@ -207,19 +225,15 @@ class EigenProblem:
         seconds = pencil.n * (SETTING_UP + PER_PAIR * self.k)
         return "direct" if pencil.is_factored_within(seconds, self.k) else "multilevel"
 
-    @property
-    def target(self) -> float:
-        """Residual at which the iteration stops."""
-        return 0.8 * self.tol * self.pencil.norm
-
     def count_near(self, values: np.ndarray, X: np.ndarray) -> int:
         """Return how many of the ascending eigenvalues may be zero, for any M."""
-        near = max(self.tol, 1e-10) * self.pencil.norm * self.pencil.squares(X)
+        near = max(self.tol, 1e-10) * self.pencil.norm * norms(X) ** 2
         return int(np.cumprod(values <= near).sum())
 
     def residual_targets(self, values: np.ndarray, wanted: int) -> np.ndarray:
         """Return the residual targets of the wanted pairs and of the pairs after them."""
-        targets = self.targets(values) if self.targets else np.full(len(values), self.target)
+        targets = np.full(len(values), 0.8 * self.tol * self.pencil.norm)
+        targets = self.targets(values) if self.targets else targets
         if self.pencil.mass is None:  # accurate enough to decide whether k splits a multiplet
             apart = (values[wanted:] - values[wanted - 1 : wanted]) / 100
             targets[wanted:] = np.maximum(targets[wanted:], apart)
@@ -250,12 +264,12 @@ def lowest_eigenpairs(
     iteration, a dense decomposition is used; with ``positive`` None is returned instead.
     """
     pencil, rng = problem.pencil, np.random.default_rng(problem.seed)
-    if method == "dense" or (not problem.positive and problem.is_small()):
-        return dense(problem)
-    solve = shift_invert if method == "direct" else multilevel
-    none = np.zeros((pencil.n, 0), pencil.L.dtype)
+    if method == "dense" or problem.is_small():
+        return None if problem.positive else dense(problem)
+    dtype = pencil.L.dtype
+    none = np.zeros((pencil.n, 0), dtype)
     start = none if start is None else start
-    given = start.shape[1]
+    given, steps = start.shape[1], 0
     if method == "multilevel":
         # a given start may miss eigenvectors, so add those of the coarsest level, except those of
         # stalk vectors that all maps send to 0, which are prolonged to 0
@@ -263,13 +277,19 @@ def lowest_eigenpairs(
         m = min(width - (width - problem.k) // 2, pencil.n // 4)
         lifted = cycle.lift(scipy.linalg.eigh(cycle.operators[-1].toarray())[1][:, :m])
         start = np.hstack([start, lifted[:, norms(lifted) > 0]])
-    if sections is None and pencil.looks_singular(method):
+        if cycle.unseen:  # add random vectors in the kernels of L's diagonal blocks
+            S, T = unit_roots(pencil.L, pencil.sheaf.vertex_dims)
+            Y = linalg.normal(rng, (pencil.n, min(cycle.unseen, problem.k + 1)), dtype)
+            Y = Y - T @ (S @ Y)
+            start = np.hstack([Y[:, norms(Y) > 0], start])
+        lowest = cycle.lowest
+    else:
+        pivots = np.abs(pencil.factors.pivots)
+        lowest = float(pivots.min() / pivots.max())
+    if sections is None and lowest <= NEAR_SINGULAR:
         sections = _kernel(problem, method)
-    steps = 0
     if sections is None:
-        if problem.is_small():
-            return None
-        found = solve(problem, none, start, rng, given)
+        found = iterative(problem, method, none, start, rng, given)
         if not problem.count_near(found.values[:1], found.vectors[:, :1]):
             return found
         steps, start, sections = found.iterations, found.vectors, _kernel(problem, method)
@@ -278,18 +298,31 @@ def lowest_eigenpairs(
         return Eigenpairs(np.zeros(0), none, sections, "probe", method, steps)
     if problem.is_small(h0):
         return None if problem.positive else dense(problem)
-    found = solve(problem, sections, start, rng, given)
+    found = iterative(problem, method, sections, start, rng, given)
     return replace(found, iterations=found.iterations + steps)
 
 
 def _kernel(problem: EigenProblem, method: str) -> Basis:
-    """Return an M-orthonormal basis of the kernel; unless ``positive``, at most k + 1 columns."""
-    basis, mass = problem.pencil.kernel(method), problem.pencil.mass
+    """Return an M-orthonormal basis of the kernel, of at most k + 1 columns unless ``positive``.
+
+    Zeros are decided by singular values of delta, which eigenvalues of L do not resolve.
+    """
+    pencil = problem.pencil
+    F = pencil.sheaf
+    if pencil.single:
+        single = np.complex64 if F.dtype.kind == "c" else np.float32
+        rounded = F.with_maps(F.tail_data.astype(single), F.head_data.astype(single))
+        basis = global_sections(rounded).basis.astype(pencil.L.dtype)
+        inverse = pencil.cycle.cycle if method == "multilevel" else pencil.factors.solve
+        basis = refined_kernel(pencil.apply, inverse, basis)
+    else:
+        held = pencil.cycle.kernel() if method == "multilevel" else None
+        basis = global_sections(F).basis if held is None else held
     if problem.positive:
         return basis
     basis = basis[:, : problem.k + 1]
     basis = basis if isinstance(basis, np.ndarray) else basis.toarray()
-    return basis if mass is None else orthonormal(basis, mass)
+    return basis if pencil.mass is None else orthonormal(basis, pencil.mass)
 
 
 def dense(problem: EigenProblem) -> Eigenpairs:
@@ -300,7 +333,11 @@ def dense(problem: EigenProblem) -> Eigenpairs:
     low = 0.1  # up to this eigenvalue, relative to norm(L, inf), rounding may mix in the kernel
     m = int((values <= low * pencil.norm).sum())
     values, X = resolved(pencil.delta, values, X, m)
-    zeros = int((values[:m] <= pencil.zero**2).sum())
+    # threshold for singular values of delta, from rounding of the maps
+    level = linalg.zero_level(max(pencil.delta.shape), EPS, np.sqrt(pencil.norm))
+    if pencil.single:  # agrees with global_sections
+        level = max(level, linalg.zero_level(1, linalg.eps_of(np.float32), np.sqrt(pencil.norm)))
+    zeros = int((values[:m] <= level**2).sum())
     sections, values, X = X[:, :zeros], values[zeros:], X[:, zeros:]
     if pencil.mass is not None:
         roots, sections = np.sqrt(pencil.mass)[:, None], orthonormal(sections, pencil.mass)
@@ -313,19 +350,29 @@ def dense(problem: EigenProblem) -> Eigenpairs:
     return Eigenpairs(values[: k + 1], X[:, : k + 1], sections, "dense", "dense")
 
 
-def shift_invert(
-    problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, given: int
+def iterative(
+    problem: EigenProblem,
+    method: str,
+    sections: Basis,
+    start: np.ndarray,
+    rng: np.random.Generator,
+    given: int,
 ) -> Eigenpairs:
-    """Return pairs from LOBPCG with factors of L, checked by inertia, or else by random columns."""
-    pencil, steps, h0, least = problem.pencil, 0, sections.shape[1], 0
+    """Return pairs from LOBPCG, checked by inertia with "direct", or else by random columns.
+
+    With random columns more than the ``given`` start columns must converge, because these may miss
+    eigenvectors.
+    """
+    pencil, steps, h0 = problem.pencil, 0, sections.shape[1]
+    direct = method == "direct"
+    inverse, least = (pencil.factors.solve, 0) if direct else (pencil.cycle.cycle, given + 1)
     for _ in range(ROUNDS):
-        found = _iterated(problem, pencil.factors.solve, sections, start, rng, least)
-        cut, shift, below = _counted(problem, found, h0)
+        found = _iterated(problem, inverse, sections, start, rng, least)
         steps += found.steps
+        cut, shift, below = _counted(problem, found, h0) if direct else (0, 0.0, -1)
         if below == cut or (least and below < 0):
-            completeness = "inertia" if below == cut else "probe"
-            X = found.vectors
-            return Eigenpairs(found.values, X, sections, completeness, "direct", steps)
+            by = "inertia" if below == cut else "probe"
+            return Eigenpairs(found.values, found.vectors, sections, by, method, steps)
         if 0 <= below < cut:
             break  # give up: rounding has duplicated a pair, or the count is wrong
         # pairs are missing, or inertia is not available: search with random columns
@@ -344,9 +391,9 @@ def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, 
     number is -1 if factors do not exist.
     """
     pencil, values = problem.pencil, found.values[: problem.wanted(h0)]
-    scale = float(pencil.squares(found.vectors[:, len(values) - 1 : len(values)])[0])
-    error = max(4 * problem.tol, np.sqrt(linalg.eps_of(pencil.L.dtype))) * pencil.norm * scale
-    shift = float(values[-1]) - error
+    scale = np.linalg.norm(found.vectors[:, len(values) - 1]) ** 2
+    error = max(4 * problem.tol, np.sqrt(EPS)) * pencil.norm * scale
+    shift = float(values[-1] - error)
     cut = int((values < shift).sum()) + (h0 if shift > 0 else 0)
     A, added = scipy.sparse.csr_array(pencil.L), -shift  # A + added I = L - shift M
     if pencil.mass is not None:
@@ -356,25 +403,6 @@ def _counted(problem: EigenProblem, found: Pairs, h0: int) -> tuple[int, float, 
         return cut, shift, Factors(A, added, pencil._order).count_negative()
     except np.linalg.LinAlgError:
         return cut, shift, -1  # no inertia: a pivot is zero
-
-
-def multilevel(
-    problem: EigenProblem, sections: Basis, start: np.ndarray, rng: np.random.Generator, given: int
-) -> Eigenpairs:
-    """Return pairs from LOBPCG with the multigrid cycle and random columns.
-
-    More than the ``given`` start columns must converge, because these may miss eigenvectors.
-    """
-    pencil = problem.pencil
-    if pencil.cycle.unseen:  # add random vectors in the kernels of L's diagonal blocks
-        S, T = unit_roots(pencil.L, pencil.sheaf.vertex_dims)
-        columns = min(pencil.cycle.unseen, problem.k + 1)
-        Y = linalg.normal(rng, (pencil.n, columns), pencil.L.dtype)
-        Y = Y - T @ (S @ Y)
-        start = np.hstack([Y[:, norms(Y) > 0], start])
-    found = _iterated(problem, pencil.cycle.cycle, sections, start, rng, given + 1)
-    vectors = found.vectors
-    return Eigenpairs(found.values, vectors, sections, "probe", "multilevel", found.steps)
 
 
 def _width(wanted: int) -> int:
@@ -414,8 +442,8 @@ def _iterated(
         )
         steps += found.steps
         lost = max(wanted + 1 - len(found.values), 0)
-        allowed = np.maximum(problem.residual_targets(found.values, wanted), problem.target)
-        if not (lost or (found.residuals > allowed)[:wanted].any()):
+        missed = found.residuals > problem.residual_targets(found.values, wanted)
+        if not (lost or missed[:wanted].any()):
             break
         more = lost + (_width(wanted) if slow else 2)
         X, slow = found.vectors, {}

@@ -126,8 +126,8 @@ ANSWERS = {  # the keys are the functions that are interrupted
     "solve.multigrid.Multigrid._coarsened": solved,
     "solve._solver.laplacian": updated,
     "solve._solver.Solver._precondition": lambda: SOLVER.as_preconditioner() @ ONES,
-    "solve._solver.Solver._iterate": lambda: sc.leverages(GRID, method="sketch", eps=0.5),
-    "solve.normal_equations.conjugate_gradients": lambda: (
+    "solve._sparsify.solve_in_range": lambda: sc.leverages(GRID, method="sketch", eps=0.5),
+    "solve._least_squares.conjugate_gradients": lambda: (
         sc.least_squares(GRID, np.ones(GRID.dim_c1), **SHOWN).x
     ),
     "quality.smallest_singular_values.singular_pairs": lambda: (

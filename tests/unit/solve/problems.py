@@ -52,39 +52,3 @@ def unit_laplacian(F: CellularSheaf) -> tuple[np.ndarray, float]:
     """Return L in units of the largest entry of delta squared, and that entry."""
     delta, unit = unit_coboundary(F)
     return delta.conj().T @ delta, unit
-
-
-def corridors(
-    n: int = 15_115,
-    closures: int = 1613,
-    streets: int = 8,
-    length: int = 40,
-    spread: float = 0.0,
-    seed: int = 0,
-) -> CellularSheaf:
-    """Return the rotations of a simulated pose graph: long chains of poses and few loop closures.
-
-    A robot walks along the streets of a square, ``length`` poses from one crossing to the next, and
-    recognizes some of the places it has visited. ``spread`` is the standard deviation of the
-    logarithms of the weights.
-    """
-    rng = np.random.default_rng(seed)
-    crossings = [(0, 0)]
-    for _ in range(-(-n // length)):
-        x, y = crossings[-1]
-        ways = [(x + 1, y), (x - 1, y), (x, y + 1), (x, y - 1)]
-        ways = [v for v in ways if 0 <= min(v) <= max(v) < streets and v not in crossings[-2:-1]]
-        crossings.append(ways[rng.integers(len(ways))])
-    steps = np.repeat(np.diff(crossings, axis=0), length, axis=0)[: n - 1]
-    places = np.cumsum([[0, 0], *steps], axis=0) @ [streets * length, 1]
-    order = np.argsort(places, kind="stable")
-    again = places[order[1:]] == places[order[:-1]]
-    seen = np.stack([order[:-1], order[1:]], axis=1)[again]
-    seen = seen[rng.choice(len(seen), closures, replace=False)]
-    edges = np.concatenate([np.stack([np.arange(n - 1), np.arange(1, n)], axis=1), seen])
-    headings = rng.uniform(-np.pi, np.pi, n)
-    angles = np.diff(headings[edges], axis=1)[:, 0] + 0.01 * rng.standard_normal(len(edges))
-    cosines, sines = np.cos(angles), np.sin(angles)
-    turns = np.stack([cosines, -sines, sines, cosines], axis=1).reshape(-1, 2, 2)
-    weights = np.exp(spread * rng.standard_normal(len(edges)))
-    return CellularSheaf.connection(edges, turns, weight=weights, n_vertices=n)

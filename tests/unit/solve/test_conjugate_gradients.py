@@ -5,7 +5,6 @@ import scipy.sparse
 from sheafcoarsen.solve.conjugate_gradients import (
     conjugate_gradients,
     deflated,
-    independent,
     orthonormal_complement,
 )
 from tests.support.helpers import normal
@@ -111,12 +110,3 @@ def test_columns_and_preconditioners_are_projected_onto_the_complement(form, dty
     assert abs(X.conj().T @ X - np.eye(4)).max() <= 30 * np.finfo(float).eps
     found = deflated(lambda R: 2 * R, Q)(X + Q @ np.ones((3, 4)))
     assert abs(found - 2 * X).max() <= 300 * np.finfo(float).eps
-
-
-@pytest.mark.parametrize("dtype", [float, complex])
-def test_dependent_columns_are_dropped(dtype):
-    rng = np.random.default_rng(2)
-    X = normal(rng, (30, 2), dtype)
-    Q = independent(np.hstack([X, X @ normal(rng, (2, 3), dtype), 1e-12 * X[::-1]]))
-    assert Q.shape == (30, 2)
-    assert abs(X - Q @ (Q.conj().T @ X)).max() <= 1e-10

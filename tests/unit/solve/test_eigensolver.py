@@ -1,13 +1,16 @@
-"""Eigenpairs orthogonal to the global sections, by each method."""
+"""Eigenpairs orthogonal to the global sections; rotations of planes as complex numbers."""
 
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.sparse
 
 import sheafcoarsen as sc
+from sheafcoarsen import CellularSheaf
 from sheafcoarsen.solve import EigenProblem, Pencil, eigensolver, lowest_eigenpairs
-from tests.support.helpers import subspace_difference
-from tests.unit.solve.problems import SHEAVES
+from sheafcoarsen.solve.eigensolver import complex_line
+from tests.support.helpers import assert_residual, maps_of, subspace_difference
+from tests.unit.solve.problems import GRID, SHEAVES
 
 pytestmark = pytest.mark.usefixtures("several_levels")
 
@@ -51,7 +54,7 @@ def test_eigenvalues_near_zero_are_counted_in_any_unit_of_mass(mass):
 
 @pytest.mark.parametrize("method", ["direct", "multilevel"])
 def test_known_sections_are_not_computed_again(method, monkeypatch):
-    monkeypatch.setattr(Pencil, "kernel", None)
+    monkeypatch.setattr(eigensolver, "_kernel", None)
     F = sc.sheaf.unit_sheaf(SHEAVES["consistent bundle"])[0]
     values, _, zeros = positive_pairs(F)
     Z = sc.global_sections(F).toarray()
@@ -111,3 +114,64 @@ def test_more_pairs_than_inertia_counts_raise(monkeypatch):
     message = "found 9 eigenvalues below 0.5, but inertia counts 1"
     with pytest.raises(sc.NotConverged, match=message):
         lowest_eigenpairs(problem, "direct")
+
+
+LOOPS = nx.MultiGraph([(0, 0), (0, 1), (0, 1), (1, 2), (2, 0), (3, 3), (3, 4)])
+
+
+def turns(graph, mirrored):
+    """Return a sheaf whose maps are scaled rotations in bases of which some are reflected."""
+    rng = np.random.default_rng(0)
+    edges = np.array([e[:2] for e in graph.edges])
+    n, m = graph.number_of_nodes(), len(edges)
+    z = rng.standard_normal((2, m)) + 1j * rng.standard_normal((2, m))
+    z[1, 0] = 0
+    maps = np.stack([[z.real, -z.imag], [z.imag, z.real]]).transpose(2, 3, 0, 1)
+    for end in (0, 1):
+        maps[end][mirrored[edges[:, end]], :, 1] *= -1
+    maps[:, rng.random(m) < 0.5, 1] *= -1
+    return CellularSheaf.constant(edges, 2, n_vertices=n, weight=None).with_maps(*maps)
+
+
+@pytest.mark.parametrize("mirror", [False, True])
+@pytest.mark.parametrize("graph", [GRID, LOOPS], ids=["grid", "loops"])
+def test_the_complex_sheaf_has_the_same_laplacian(graph, mirror):
+    F = turns(graph, mirror * np.arange(graph.number_of_nodes()) % 3 == 1)
+    assert complex_line(F)[1].any() == mirror
+    pencil, L = Pencil(F), sc.laplacian(F)
+    X = np.random.default_rng(1).standard_normal((F.dim_c0, 2))
+    Z = pencil.contract(X)
+    Y = pencil.expand(Z)
+    assert_residual(Y @ (Y.T @ X) - X, X, n=F.dim_c0)
+    assert_residual(pencil.expand(sc.laplacian(pencil.sheaf) @ Z) - L @ Y, L.toarray(), Y, n=9)
+    Z[Z.real < 0.1] = 0
+    sparse = pencil.expand(scipy.sparse.csr_array(Z))
+    assert sparse.nnz <= 4 * np.count_nonzero(Z)
+    assert np.array_equal(sparse.toarray(), pencil.expand(Z))
+
+
+def test_sheaves_without_complex_structure_return_none():
+    """As on a cycle with a single reflection; with two, there is one."""
+    for name in ("graph", "consistent bundle", "complex connection", "mixed stalks"):
+        assert complex_line(SHEAVES[name])[1] is None
+    F = SHEAVES["noisy bundle"]
+    assert complex_line(F)[1] is not None
+    tail, head = maps_of(F)
+    tail[3, 0, 1] += 1e-12
+    assert complex_line(F.with_maps(tail, head))[1] is None
+    F = CellularSheaf.constant(nx.cycle_graph(7), 2)
+    tail, head = maps_of(F)
+    for e, is_none in ((2, True), (4, False)):
+        head[e, 1, 1] = -1
+        assert (complex_line(F.with_maps(tail, head))[1] is None) == is_none
+
+
+def test_edges_with_a_zero_map_do_not_constrain_reflections():
+    """In a cycle of three, the edge with a reflection has a zero map at its other end."""
+    F = CellularSheaf.constant(nx.cycle_graph(3), 2)
+    tail, head = maps_of(F)
+    tail[0], head[0] = np.diag([1.0, -1.0]), 0
+    F = F.with_maps(tail, head)
+    L = sc.laplacian(F).toarray()
+    found = np.linalg.eigvalsh(sc.laplacian(complex_line(F)[0]).toarray())
+    assert_residual(np.repeat(found, 2) - np.linalg.eigvalsh(L), L, n=6)

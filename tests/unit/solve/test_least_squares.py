@@ -56,7 +56,7 @@ def test_maps_in_single_precision_fit_data_in_double_precision(sections, dtype, 
 
 
 def test_sheaves_with_many_sections_are_fitted_without_a_basis(monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.has_many_sections", lambda F: True)
+    monkeypatch.setattr("sheafcoarsen.solve._least_squares.has_many_sections", lambda F: True)
     monkeypatch.setattr("sheafcoarsen.solve._solver.global_sections", None)
     F = SHEAVES["large kernel"]
     b = np.random.default_rng(3).standard_normal(F.dim_c1)
@@ -68,7 +68,7 @@ def test_sheaves_with_many_sections_are_fitted_without_a_basis(monkeypatch):
 
 def test_a_basis_of_many_sections_is_computed_if_it_is_needed(monkeypatch):
     """On a long path the iteration does not converge without a preconditioner."""
-    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.has_many_sections", lambda F: True)
+    monkeypatch.setattr("sheafcoarsen.solve._least_squares.has_many_sections", lambda F: True)
     F = sc.CellularSheaf.constant(nx.path_graph(2000))
     weights = 10.0 ** np.random.default_rng(0).uniform(-3, 3, F.n_edges)
     F = F.with_maps(weights * F.tail_data, weights * F.head_data)
@@ -217,7 +217,7 @@ def test_refinement_is_accurate_if_some_edges_weigh_far_more(seed):
 @pytest.mark.usefixtures("several_levels")
 def test_tolerances_near_rounding_never_give_nan(spread, method, monkeypatch):
     """The first of two columns is zero, and the second takes several rounds."""
-    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DENSE_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen.solve._least_squares.DENSE_BELOW", 0)
     F = SHEAVES["graph"]
     weights = 10.0 ** np.random.default_rng(1).uniform(-spread, spread, F.n_edges)
     F = F.with_maps(F.tail_data * weights, F.head_data * weights)

@@ -14,8 +14,8 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, gallery
 from sheafcoarsen.operators import fills_little
 from sheafcoarsen.solve._harmonic_extension import _free_coordinates
+from sheafcoarsen.solve._least_squares import NormalEquations, has_many_sections
 from sheafcoarsen.solve._solver import grounded
-from sheafcoarsen.solve.normal_equations import NormalEquations, has_many_sections
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import cochains, known_sections, sheaves
@@ -62,7 +62,7 @@ def no_factors(monkeypatch, steps):
     """Solve by at most so many iterations, with several levels and without factors."""
     monkeypatch.setattr("sheafcoarsen.solve._solver.fills_little", lambda L: False)
     monkeypatch.setattr("sheafcoarsen.solve._solver.DIRECT_BELOW", 0)
-    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DENSE_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen.solve._least_squares.DENSE_BELOW", 0)
     monkeypatch.setattr("sheafcoarsen.solve.multigrid.COARSEST", 20)
     monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", steps)
 
@@ -129,7 +129,7 @@ def test_factors_are_used_if_the_iteration_fails_unless_they_are_too_large(monke
         z = sc.harmonic_extension(F, [0, 71], [[0.0], [1.0]])
     assert_residual(z - np.append(y, np.zeros(72)), y, 100, n=72)
     no_factors(monkeypatch, 0)
-    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DIRECT_AT_LAST", 100)
+    monkeypatch.setattr("sheafcoarsen.solve._least_squares.DIRECT_AT_LAST", 100)
     F = CellularSheaf.constant(nx.path_graph(200))
     message = "the iteration stopped at .* times the allowed residual"
     with pytest.raises(np.linalg.LinAlgError, match=message):
@@ -140,7 +140,7 @@ def test_the_iteration_works_without_a_basis_of_sections(monkeypatch):
     def stalls(*arguments, **options):
         raise np.linalg.LinAlgError("coarsening stalled")
 
-    for place in ("_solver.global_sections", "_nearest_section.global_sections"):
+    for place in ("_solver.global_sections", "_harmonic_extension.global_sections"):
         monkeypatch.setattr(f"sheafcoarsen.solve.{place}", stalls)
     F = CellularSheaf.random(nx.random_regular_graph(4, 30, seed=1), 3, 1, seed=2)
     x = np.random.default_rng(3).standard_normal((F.dim_c0, 2))
@@ -162,7 +162,7 @@ def test_the_iteration_works_without_a_basis_of_sections(monkeypatch):
 @pytest.mark.large
 def test_thousands_of_sections_need_no_basis(monkeypatch):
     F = CellularSheaf.random(nx.random_regular_graph(4, 2000, seed=1), 3, 1, seed=2)
-    monkeypatch.setattr("sheafcoarsen.solve._nearest_section.global_sections", None)
+    monkeypatch.setattr("sheafcoarsen.solve._harmonic_extension.global_sections", None)
     x = np.random.default_rng(3).standard_normal(F.dim_c0)
     p = sc.nearest_section(F, x)
     delta = sc.coboundary(F)
@@ -185,7 +185,7 @@ def test_the_smallest_singular_value_of_small_problems_is_exact():
 
 
 def test_progress_is_shown_only_on_request(capsys, monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.solve.normal_equations.DENSE_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen.solve._least_squares.DENSE_BELOW", 0)
     F = CellularSheaf.random(nx.path_graph(4), 2, 2, seed=1)
     x = sc.nearest_section(F, np.ones(8))
     assert capsys.readouterr().err == ""
@@ -193,19 +193,6 @@ def test_progress_is_shown_only_on_request(capsys, monkeypatch):
     assert "nearest section" in capsys.readouterr().err
     sc.harmonic_extension(F, [0], [[1.0, 1.0]], progress=True)
     assert "conjugate gradients" in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(("ratio", "free"), [(1e-2, [0, 1]), (1e-5, [0, 1]), (1e-8, [0])])
-def test_free_coordinates_above_rounding_size_are_reported(ratio, free):
-    """The kernel is spanned by (1, ratio, 0)."""
-    D = scipy.sparse.csr_array([[ratio, -1.0, 0.0], [0.0, 0.0, 1.0]])
-    F = CellularSheaf([[0, 0], [1, 1]], [[[1.0, 0.0]]] * 2, [[[0.0, 0]]] * 2)
-    problem = NormalEquations(D, F)
-    problem.kernel = np.array([[1.0], [ratio], [0.0]]) / np.hypot(1, ratio)
-    problem.method = "direct"
-    count, coordinates = _free_coordinates(problem)
-    assert count == "1"
-    assert coordinates.tolist() == free
 
 
 def test_probes_reach_every_coordinate_of_a_large_kernel():
@@ -216,39 +203,6 @@ def test_probes_reach_every_coordinate_of_a_large_kernel():
     assert count == f"at least {n - 1}"
     assert len(coordinates) == n - 1
     assert 7 not in coordinates
-
-
-def test_an_inexact_kernel_projection_is_repeated(monkeypatch):
-    F = CellularSheaf.constant(nx.path_graph(30))
-    D = sc.coboundary(F)
-    problem, calls = NormalEquations(D, F), []
-    inverse = (1 - 1e-6) * np.linalg.pinv(sc.laplacian(F).toarray())
-    monkeypatch.setattr(problem, "correction", lambda g: calls.append(1) or inverse @ g)
-    x = np.random.default_rng(0).standard_normal((30, 2))
-    assert_residual(problem.kernel_part(x) - x.mean(axis=0), x, n=30)
-    assert 2 <= len(calls) <= 4
-
-
-@pytest.mark.parametrize("graph", [nx.star_graph(30), nx.path_graph(9), nx.complete_graph(7)])
-def test_the_bound_is_an_upper_bound_on_the_squared_norm(graph):
-    F = CellularSheaf.random(graph, 3, 2, seed=0, dtype=complex)
-    D = sc.coboundary(F)
-    norm = np.linalg.norm(D.toarray(), 2)
-    for A in (D, scipy.sparse.csr_array(D.T)):
-        assert norm**2 <= NormalEquations(A, F).bound <= norm**2 * len(graph) * 3
-
-
-@pytest.mark.parametrize("small", [1e-2, 1e-5])
-def test_the_smallest_singular_value_is_estimated(small):
-    F = CellularSheaf.constant(nx.path_graph(40))
-    maps = np.where(np.arange(39) == 20, small, 1.0)
-    F = F.with_maps(maps, maps)
-    D = scipy.sparse.csr_array(sc.coboundary(F)[:, 1:])
-    rest = grounded(F, np.arange(40) == 0)
-    sigma = np.linalg.svd(D.toarray(), compute_uv=False)
-    problem = NormalEquations(D, rest, method="jacobi")
-    found = problem.smallest() * np.sqrt(problem.bound)
-    assert sigma[-1] * (1 - 1e-6) <= found <= 3 * sigma[-1]
 
 
 @pytest.mark.parametrize(("count", "many"), [(1, False), (11, True)])
