@@ -1,10 +1,10 @@
-"""The arrays of a sheaf as a NamedTuple, and a scan for entries that are not finite."""
+"""The arrays of a sheaf as a NamedTuple, a scan for non-finite entries, and copies of blocks."""
 
 from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.jit import borrowing_kernel
+from sheafcoarsen._kernels.jit import borrowing_kernel, kernel
 
 
 class SheafArrays(NamedTuple):
@@ -35,3 +35,12 @@ def scan(data):
         if size > largest:
             largest = size
     return -1, largest
+
+
+@kernel
+def copy_blocks(data, starts, lengths, to, out):
+    """Copy blocks, given by starts and lengths, to the positions ``to`` of ``out``."""
+    for i in range(starts.size):
+        begin, at = starts[i], to[i]
+        for k in range(lengths[i]):
+            out[at + k] = data[begin + k]

@@ -6,7 +6,7 @@
     one line on standard error; 130 if interrupted.
 ``parser``
     The options of all commands.
-``inputs``, ``outputs``
+``input_output``
     Input files and standard input; text, JSON and output files.
 ``compilation``
     Parallel compilation of kernels ahead of their first use, for container images.

@@ -20,22 +20,20 @@ import sheafcoarsen as sc
 from sheafcoarsen import distributed as dist
 from sheafcoarsen._support import files, tables
 from sheafcoarsen.cli.compilation import SCALARS, compile_kernels
-from sheafcoarsen.cli.inputs import (
-    is_mesh,
-    is_store,
-    read,
-    read_sheaf,
-    refuse_options,
-    standard_input,
-)
-from sheafcoarsen.cli.outputs import (
+from sheafcoarsen.cli.input_output import (
     check_outputs,
     describe,
     facts,
+    is_mesh,
+    is_store,
     lines_of_losses,
     print_json,
+    read,
+    read_sheaf,
+    refuse_options,
     show,
     show_result,
+    standard_input,
     write_result,
 )
 from sheafcoarsen.cli.parser import command_parser
@@ -237,7 +235,7 @@ def _info(args: argparse.Namespace) -> int:
         if not args.json:
             print(obj)
         obj = obj.sheaf
-    print_json(facts(obj)) if args.json else show(obj)
+    show(obj, args.json)
     return 0
 
 
@@ -376,7 +374,7 @@ def _about_store(args: argparse.Namespace) -> int:
                 raise
     if args.command == "verify":
         return _print_checks([found] if isinstance(found, dist.StoredCoarsening) else found, args)
-    print_json(facts(found)) if args.json else show(found)
+    show(found, args.json)
     return 0
 
 

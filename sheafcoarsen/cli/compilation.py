@@ -36,13 +36,6 @@ def _example(
     return sheaf, sc.Partition(np.arange(n) * parts // n)
 
 
-def _select(scalar: str) -> None:
-    karate = sc.CellularSheaf.constant(nx.karate_club_graph())
-    for method in ("balls", "matching"):
-        sc.select(karate, 6, method=method)
-    sc.select(_example(scalar)[0], 4, weights="sheaf")
-
-
 def _modes(
     scalar: str, rank: int | Rule = 2, local_operator: str = "internal", *, large: bool = False
 ) -> None:
@@ -67,11 +60,15 @@ def _coarse_sheaf(scalar: str) -> None:
     sc.energy_ledger(C, np.ones(sheaf.dim_c0, sheaf.dtype))
 
 
-def _operators(scalar: str) -> None:
+def _select_and_operators(scalar: str) -> None:
     path = np.array([[0, 1], [1, 2]])
     for d in (1, 2, 3):
         maps = np.ones((2, d, d), np.dtype(scalar))
         sc.laplacian(sc.CellularSheaf(path, maps, maps))
+    karate = sc.CellularSheaf.constant(nx.karate_club_graph())
+    for method in ("balls", "matching"):
+        sc.select(karate, 6, method=method)
+    sc.select(_example(scalar)[0], 4, weights="sheaf")
     sheaf, _ = _example(scalar, 4)
     sc.laplacian(sheaf)
     sc.diffuse(sc.normalize(sheaf), np.ones(sheaf.dim_c0), 1.0)
@@ -92,8 +89,7 @@ USUAL: tuple[Job, ...] = (
     partial(_modes, large=True),
     _coarse_sheaf,
     _modes,
-    _select,
-    _operators,
+    _select_and_operators,
 )
 RARE: tuple[Job, ...] = (partial(_modes, local_operator="oversampled", large=True), _modes_by_rules)
 

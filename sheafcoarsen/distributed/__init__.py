@@ -18,24 +18,10 @@ True
 >>> C.sheaf.n_vertices, len(C.lift(np.ones(C.sheaf.dim_c0)))
 (20, 800)
 
-The modules, in the order in which data flows:
-
-``location``, ``schema``
-    Locations of stores, with their blobs, and records of values and arrays in one blob; attributes
-    of a store, and its arrays in Zarr format (see docs/guides/distributed.md).
-``_open_store``, ``_write_store``
-    Reading a stored sheaf, and applying its operators, part by part; writing stores, from pieces
-    and from objects in memory.
-``plan``, ``_estimate``
-    The plan of a run, made from the topology only: shards of whole clusters and destinations of
-    maps; the arguments, which are checked, and the estimated cost.
-``tasks``, ``executors``, ``write_lock``, ``_coarsen``
-    The kinds of task, which do nothing if they were finished before; their executors; the exclusive
-    lock of a store; the run.
-``_open_coarsening``
-    The stored result with its energy ledger and verification.
-``_coarsen_levels``
-    Coarsening into several levels, in memory once they fit.
+Data flow from ``location`` and ``schema`` (blobs, attributes and arrays in Zarr format, see
+docs/guides/distributed.md) through ``_open_store`` and ``_write_store`` to ``_estimate`` (arguments
+and cost), ``plan`` (shards and destinations of maps), ``tasks`` and ``_coarsen`` (the run).
+``_open_coarsening`` and ``_coarsen_levels`` hold the results of one and several levels.
 """
 
 from sheafcoarsen.distributed._coarsen import coarsen
@@ -49,8 +35,8 @@ from sheafcoarsen.distributed._open_store import (
     open_store,
 )
 from sheafcoarsen.distributed._write_store import to_store, write_store
-from sheafcoarsen.distributed.executors import connect
 from sheafcoarsen.distributed.location import StoreError
+from sheafcoarsen.distributed.tasks import connect
 
 __all__ = [
     "Estimate",

@@ -20,10 +20,8 @@ from sheafcoarsen.distributed._estimate import Estimate, Request, check_memory, 
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount
 from sheafcoarsen.distributed._write_store import new_group, seal
-from sheafcoarsen.distributed.executors import Engine
-from sheafcoarsen.distributed.location import Place, fresh_name, place_of
+from sheafcoarsen.distributed.location import Place, exclusive, fresh_name, place_of
 from sheafcoarsen.distributed.schema import Root, find_header, write_array
-from sheafcoarsen.distributed.write_lock import exclusive
 from sheafcoarsen.modes import (
     LocalOperatorLike,
     Whole,
@@ -127,13 +125,11 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     if C := finished(place, asked):
         (place / "work").remove()  # left by a run that was killed at its end
         return C
-    engine = Engine(client)
+    engine = tasks.Engine(client)
     C = made_once(place, asked, lambda root: Run(asked, root, engine, progress).done())
-    tied = C.spectral("tied", np.int8) if C.report.get("tied") else np.zeros(0, np.int8)
-    zero = C._discards_zero if len(tied) else tied
-    lost = int(C.report.get("discards_zero", 0))
-    warn_if_tied(tied, zero)
-    warn_if_sections_lost(lost, len(C.ranks), asked.rule)
+    if C.report.get("tied"):
+        warn_if_tied(C.spectral("tied", np.int8), C._discards_zero)
+    warn_if_sections_lost(C.report.get("discards_zero", 0), len(C.ranks), asked.rule)
     if asked.rule.needs_kernels:
         warn_if_empty(src.dim_c0, C.ranks, C.spectral("next_eigenvalues"))
     return C
@@ -207,7 +203,7 @@ def claim(place: Place, asked: Request) -> dict[str, str]:
 class Run:
     """One run of `coarsen`, from the plan to the finished store."""
 
-    def __init__(self, asked: Request, root: Root, engine: Engine, progress: bool) -> None:
+    def __init__(self, asked: Request, root: Root, engine: tasks.Engine, progress: bool) -> None:
         self.asked, self.root, self.engine, self.progress = asked, root, engine, progress
         self.place, self.work = root.place, root.place / "work"
         self.needs_spectra = asked.rule.needs_scores or asked.rule.needs_kernels

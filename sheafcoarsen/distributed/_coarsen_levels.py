@@ -17,14 +17,13 @@ from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, plac
 from sheafcoarsen.distributed._estimate import Request, checked_operator, loaded
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount, check_store
-from sheafcoarsen.distributed._write_store import mark, new_group, write_coarsening
+from sheafcoarsen.distributed._write_store import write_coarsening
 from sheafcoarsen.distributed.location import StoreError, place_of
 from sheafcoarsen.distributed.plan import without_maps
-from sheafcoarsen.distributed.schema import Root, find_header, header_of
+from sheafcoarsen.distributed.schema import Root, find_header, header_of, mark
 from sheafcoarsen.hierarchy import LevelPlan, RankPerLevel, at_level
 from sheafcoarsen.modes import LocalOperatorLike
 from sheafcoarsen.partition import Method, Partition
-from sheafcoarsen.sheaf import CellularSheaf
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -204,7 +203,7 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     for i in itertools.count():
         above, level = levels[-1].sheaf if levels else src, place / f"level-{i}"
         fits = above.n_bytes <= memory_bytes
-        fine = above.load() if fits else graph_of(above)
+        fine = above.load() if fits else without_maps(*above.topology()[:2], above.dtype)
         step: Any = plan.next(fine, i)
         if isinstance(step, str):
             why = step
@@ -237,15 +236,8 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         if (header.levels, header.stopped_because) != (names, why):
             raise FileExistsError(another)
         return H
-    new_group(place)
     mark(Root(place), kind="hierarchy", levels=names, stopped_because=why)
     return H
-
-
-def graph_of(store: SheafStore) -> CellularSheaf:
-    """Return a stored sheaf without its maps."""
-    edges, dims, _ = store.topology()
-    return without_maps(edges, dims.astype(np.int64), store.dtype)
 
 
 def open_levels(url: object, *, source: object = None, **storage_options: Any) -> StoredHierarchy:

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._kernels import distributed as kernels
 from sheafcoarsen._support import checks
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount, check_store
 from sheafcoarsen.distributed.plan import Plan
@@ -172,10 +171,13 @@ def planned(
     inner, border = plan.bytes[:S], plan.bytes[S : 2 * S]
     # bytes that shards, and then borders, read and make: R with the maps of loops, and coarse edges
     read = np.concatenate([inner + border + plan.bytes[2 * S :] if copies else inner, border])
-    made = np.zeros(2 * S, np.int64)
-    kernels.crossing_entries(plan.edges, plan.labels, plan.edge_dims, ranks, plan.dest, made)
-    made[:S] += np.bincount(plan.shard_of[:-1], (plan.dims + 2 * ranks) * ranks, S).astype(np.int64)
-    made *= size
+    made = np.zeros(2 * S)
+    made[:S] = np.bincount(plan.shard_of, (plan.dims + 2 * ranks) * ranks, S)
+    between = ranks[plan.labels[plan.edges[plan.crossing]]].sum(axis=1)
+    between *= plan.edge_dims[plan.crossing]
+    made += np.bincount(plan.dest[plan.crossing], between, 2 * S)
+    del between
+    made = (size * made).astype(np.int64)
     parts = plan.starts[:, -1] * size
     part, moved, out = int(parts.max(initial=0)), int(parts.sum()), int(made.sum())
     source = int(inner.sum() + border.sum())
@@ -190,7 +192,8 @@ def planned(
     grouping = sum(array.nbytes for array in arrays)
     if S > 1:  # `select` takes up to 50 bytes for a crossing edge, 240 for a pair of clusters
         K = len(plan.dims)
-        grouping += 50 * plan.crossing + 240 * min(plan.crossing, K * (K - 1) // 2)
+        crossing = len(plan.crossing)
+        grouping += 50 * crossing + 240 * min(crossing, K * (K - 1) // 2)
     arrays += [plan.dest, plan.order, plan.by_shard, plan.place_of, plan.starts]
     tasks = 2 * sum(array.nbytes for array in arrays)  # with temporaries
     plan_bytes = 24 * len(plan.order) + 16 * len(plan.labels)
@@ -258,11 +261,7 @@ def estimate(
 
 
 def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
-    """Return the ranks that an estimate assumes, without computing spectra.
-
-    It is an upper bound, except for a budget, where it is the mean rank, and for rules with
-    ``whole_multiplets()``, where modes that complete a multiplet are not counted.
-    """
+    """Return upper bounds on the ranks: of a budget, the mean; without completed multiplets."""
     inner = rule.rule if isinstance(rule, WholeMultiplets) else rule
     if isinstance(inner, Fixed):
         return np.minimum(np.asarray(inner.r, np.int64), dims)
@@ -274,10 +273,7 @@ def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
 
 
 def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
-    """Return the default number of shards for maps of ``n_bytes`` and ``memory`` bytes per task.
-
-    The number keeps ``at_once`` tasks busy until the end, if shards of 4 MB or more allow it.
-    """
+    """Return a number of shards that fit and, if of 4 MB or more, keep ``at_once`` tasks busy."""
     # bytes of maps in a shard: at most a sixth of what would fit, because shards differ in size and
     # results need memory
     shard = min(64e6, max((USABLE * memory - BASE) / (6 * NEED), 1e6))

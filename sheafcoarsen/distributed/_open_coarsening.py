@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy.sparse import csr_array
 
+from sheafcoarsen import operators
 from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import CochainLike, checks, linalg, ragged
 from sheafcoarsen.coarsening import (
@@ -24,7 +25,6 @@ from sheafcoarsen.distributed._open_store import (
     SheafStore,
     amount,
     check_entries,
-    energy_of,
     laplacian_operator,
     parts_of,
 )
@@ -42,7 +42,7 @@ class StoredCoarsening:
     """Stored coarsening, returned by :func:`coarsen`.
 
     ``sheaf`` is a :class:`SheafStore`, so it can be coarsened again. Cochains are in memory; maps
-    and R are read part by part.
+    and R are read part by part, and a missing or damaged chunk raises a `StoreError`.
 
     Attributes
     ----------
@@ -171,11 +171,6 @@ class StoredCoarsening:
         Returns
         -------
         ndarray, shape (dim_c0,) or (dim_c0, h)
-
-        Raises
-        ------
-        StoreError
-            For a chunk that is missing or damaged.
         """
         z = checks.cochain(self.sheaf, z, "z", " of the coarse sheaf")
         x = np.empty((self.fine.dim_c0, *z.shape[1:]), np.result_type(z, self.sheaf.dtype))
@@ -193,11 +188,6 @@ class StoredCoarsening:
         Returns
         -------
         ndarray, shape (sum r_a,) or (sum r_a, h)
-
-        Raises
-        ------
-        StoreError
-            For a chunk that is missing or damaged.
         """
         x = checks.cochain(self.fine, x, "x", " of the fine sheaf")
         z = np.empty((self.sheaf.dim_c0, *x.shape[1:]), np.result_type(x, self.sheaf.dtype))
@@ -222,8 +212,6 @@ class StoredCoarsening:
         ------
         ValueError
             If the basis is not orthonormal.
-        StoreError
-            For a chunk that is missing or damaged.
         """
         x = checks.cochain(self.fine, x, "x", " of the fine sheaf")
         ranks, dtype = self.ranks, self.sheaf.dtype
@@ -258,11 +246,6 @@ class StoredCoarsening:
         -------
         Verification
             ``passed``, ``checks``, and a table as ``str``.
-
-        Raises
-        ------
-        StoreError
-            For a chunk that is missing or damaged.
         """
         probes = checks.whole_number("probes", probes, at_least=1)
         seed = checks.whole_number("seed", seed, at_least=0)
@@ -283,11 +266,6 @@ class StoredCoarsening:
         Returns
         -------
         Coarsening
-
-        Raises
-        ------
-        StoreError
-            For a chunk that is missing or damaged.
         """
         header, sheaf = self.sheaf.header, self.sheaf
         fine, coarse = self.fine.load(), sheaf.load()
@@ -348,13 +326,14 @@ def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Ver
         found = relative_residual(errors, C._cluster_dims, eps, ranks, blocks=("cluster",))
         isometry = found, "exact"
     lift = C.lift(Z)
-    galerkin, coarse = C.pool(laplacian_operator(fine) @ lift), laplacian_operator(sheaf) @ Z
+    image, energies, bound = _applied(fine, lift)
+    galerkin, coarse = C.pool(image), laplacian_operator(sheaf) @ Z
     sizes, lengths, starts, error = (
         np.linalg.norm(x, axis=0) for x in (lift, X, Z, coarse - galerkin)
     )
-    bound, stretch = _bound(fine), sizes / np.maximum(starts, np.finfo(float).tiny)
-    pairing = np.abs(_products(X, lift) - _products(C.pool(X), Z))
-    missed = np.abs(_products(Z, galerkin).real - energy_of(fine, lift))
+    stretch = sizes / np.maximum(starts, np.finfo(float).tiny)
+    pairing = np.abs((X.conj() * lift).sum(axis=0) - (C.pool(X).conj() * Z).sum(axis=0))
+    missed = np.abs((Z.conj() * galerkin).sum(axis=0).real - energies)
     realized: Any = "loops=False leaves out the retained internal energy"
     if sheaf.header.loops:
         realized = relative_residual(error, n, eps, bound, sizes, stretch), "probe"
@@ -374,18 +353,20 @@ def _verified(C: StoredCoarsening, rng: np.random.Generator, probes: int) -> Ver
     return Verification(tuple(check_of(*outcome) for outcome in outcomes))
 
 
-def _products(x: np.ndarray, y: np.ndarray) -> np.ndarray:
-    """Return the inner product <x, y> of each pair of columns."""
-    return np.sum(x.conj() * y, axis=0)
+def _applied(store: SheafStore, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, float]:
+    """Return L x, norm(delta x)^2 of each column of x, and an upper bound on norm(L).
 
-
-def _bound(store: SheafStore) -> float:
-    """Return an upper bound on norm(L): twice the largest sum of squared entries at a vertex."""
-    total = np.zeros(store.n_vertices)
-    for F, vertices, _ in parts_of(store):
+    The bound is twice the largest sum of squared entries at a vertex.
+    """
+    image, energies = np.zeros_like(x), np.zeros(x.shape[1])
+    squares = np.zeros(store.n_vertices)
+    for F, vertices, rows in parts_of(store):
+        image[rows] += operators.laplacian_operator(F) @ x[rows]
+        energies += operators.energy(F, x[rows])
         for ends, data, starts in both_ends(F):
-            total += np.bincount(vertices[ends], linalg.ragged_norms(data, starts) ** 2, len(total))
-    return 2 * float(total.max(initial=0.0))
+            norms2 = linalg.ragged_norms(data, starts) ** 2
+            squares += np.bincount(vertices[ends], norms2, len(squares))
+    return image, energies, 2 * float(squares.max(initial=0.0))
 
 
 def open_coarsening(

@@ -56,7 +56,8 @@ class SheafStore(Store):
     """Stored sheaf: holds its sizes, and reads the topology on request and maps part by part.
 
     Returned by :func:`open_store`, :func:`to_store` and :func:`write_store`; also the coarse sheaf
-    of a stored coarsening.
+    of a stored coarsening. Methods raise a `StoreError` if an array or a chunk, which the message
+    names, is missing, damaged or inconsistent.
 
     Attributes
     ----------
@@ -128,11 +129,6 @@ class SheafStore(Store):
         Returns
         -------
         edges, vertex_dims, edge_dims : ndarray of int
-
-        Raises
-        ------
-        StoreError
-            If a chunk is missing or damaged.
         """
         edges = self.numbers("edges", self.n_vertices, (self.n_edges, 2))
         vertex_dims = self.vertex_dims()
@@ -168,11 +164,6 @@ class SheafStore(Store):
         -------
         tail, head : ndarray
             Flat maps in the order of ``edges_of(p)``, each row-major.
-
-        Raises
-        ------
-        StoreError
-            If a chunk, which the message names, is missing or damaged.
         """
         return self.maps_at(p, "tail"), self.maps_at(p, "head")
 
@@ -201,11 +192,6 @@ class SheafStore(Store):
         Returns
         -------
         CellularSheaf
-
-        Raises
-        ------
-        StoreError
-            If a chunk is missing or damaged, or its length contradicts the dimensions.
         """
         edges, vertex_dims, edge_dims = (
             array.astype(np.int64, copy=False) for array in self.topology()
@@ -241,7 +227,8 @@ class SheafStore(Store):
 class PartitionStore(Store):
     """Stored partition, returned by :func:`to_store` and :func:`open_store`.
 
-    :func:`coarsen` accepts it in place of a partition.
+    :func:`coarsen` accepts it in place of a partition. `load` raises a `StoreError` if a chunk
+    is missing or damaged.
 
     Attributes
     ----------
@@ -268,11 +255,6 @@ class PartitionStore(Store):
         Returns
         -------
         Partition
-
-        Raises
-        ------
-        StoreError
-            If a chunk is missing or damaged.
         """
         return self.read_partition(self.n_vertices, self.n_clusters)
 
@@ -423,11 +405,3 @@ def laplacian_operator(store: SheafStore) -> LinearOperator:
 
     shape = (store.dim_c0, store.dim_c0)
     return LinearOperator(shape, apply, apply, apply, store.dtype, apply)
-
-
-def energy_of(store: SheafStore, x: np.ndarray) -> np.ndarray:
-    """Return norm(delta x)^2 for every column of x."""
-    total = np.zeros(x.shape[1])
-    for F, _, rows in parts_of(store):
-        total += operators.energy(F, x[rows])
-    return total

@@ -14,8 +14,8 @@ from sheafcoarsen._support import checks, labels, ragged
 from sheafcoarsen.coarsening import Coarsening
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, map_bytes
-from sheafcoarsen.distributed.location import Place, failures, optional, place_of
-from sheafcoarsen.distributed.schema import Root, StoreHeader, is_unfinished, write_array
+from sheafcoarsen.distributed.location import Place, place_of
+from sheafcoarsen.distributed.schema import Root, is_unfinished, mark, write_array
 from sheafcoarsen.io import SETTINGS
 from sheafcoarsen.modes import LocalModes
 from sheafcoarsen.operators import index_dtype
@@ -81,16 +81,6 @@ def seal(
     return SheafStore(root.place)
 
 
-def mark(root: Root, **attributes: Any) -> None:
-    """Write the attributes that mark a group as a store."""
-    place = root.place
-    with failures(place, "opened"):
-        group = optional("zarr").open_group(
-            place.url, mode="a", zarr_format=3, storage_options=place.options or None
-        )
-    group.attrs.update(StoreHeader(id=root.id, **attributes).attributes)
-
-
 def free_root(url: object, options: dict[str, Any]) -> Root:
     """Return the root of a new store; raise an error if anything exists at its location."""
     place = place_of(url, options)
@@ -127,13 +117,13 @@ def write_basis(
 def write_pieces(
     root: Root,
     vertex_dims: np.ndarray,
-    pieces: Iterable[Piece],
+    pieces: Iterable[CellularSheaf],
     part_bytes: float,
     names: np.ndarray | None = None,
     limited: bool = False,
     **attributes: Any,
 ) -> SheafStore:
-    """Check pieces, write each as one or more parts, and then write topology and attributes.
+    """Write each piece, a sheaf on all vertices, as parts, and then topology and attributes.
 
     The largest entry must be in the range of user-supplied maps if ``limited``; that of a coarse
     sheaf may be outside.
@@ -144,8 +134,7 @@ def write_pieces(
     edges, edge_dims = [np.zeros((0, 2), np.int32)], [np.zeros(0, np.int32)]
     parts: dict[str, int] = {}  # number of edges of each part
     dtype, largest = None, 0.0
-    for number, piece in enumerate(pieces):
-        F = checked_piece(f"`pieces[{number}]`", piece, vertex_dims)
+    for number, F in enumerate(pieces):
         if dtype is not None and dtype != F.dtype:
             raise TypeError(
                 f"`pieces[{number}]` holds {F.dtype}, but earlier pieces hold {dtype}: a store has "
@@ -248,7 +237,9 @@ def write_store(
             f"`pieces` must be an iterable of (edges, edge_dims, tail_data, head_data), "
             f"got {type(pieces).__name__}"
         )
-    return write_pieces(free_root(url, storage_options), dims, pieces, part_bytes, limited=True)
+    root = free_root(url, storage_options)
+    checked = (checked_piece(f"`pieces[{k}]`", piece, dims) for k, piece in enumerate(pieces))
+    return write_pieces(root, dims, checked, part_bytes, limited=True)
 
 
 # ---------------------------------------------------------------- objects in memory
@@ -307,20 +298,19 @@ def to_store(
     >>> dist.to_store("memory://one-vertex", sc.coarsen(F, sc.Partition([0, 0, 0]), 2))
     StoredCoarsening('memory://one-vertex': internal modes, 3 -> 1 vertices, dim C^0 6 -> 2)
     """
-    if isinstance(sheaf, Partition):
-        root = free_root(url, storage_options)
-        write_array(root, "labels", sheaf.labels)
-        n, K = sheaf.n_vertices, sheaf.n_clusters
-        mark(root, kind="partition", n_vertices=n, n_clusters=K)
-        return PartitionStore(root.place)
-    if isinstance(sheaf, Coarsening):
-        return write_coarsening(free_root(url, storage_options), sheaf, part_bytes)
-    if not isinstance(sheaf, CellularSheaf):
+    if not isinstance(sheaf, CellularSheaf | Partition | Coarsening):
         raise TypeError(
             f"`sheaf` must be a CellularSheaf, a Partition or a Coarsening, "
             f"got {type(sheaf).__name__}"
         )
-    return write_sheaf(free_root(url, storage_options), sheaf, part_bytes)
+    root = free_root(url, storage_options)
+    if isinstance(sheaf, CellularSheaf):
+        return write_sheaf(root, sheaf, part_bytes)
+    if isinstance(sheaf, Coarsening):
+        return write_coarsening(root, sheaf, part_bytes)
+    write_array(root, "labels", sheaf.labels)
+    mark(root, kind="partition", n_vertices=sheaf.n_vertices, n_clusters=sheaf.n_clusters)
+    return PartitionStore(root.place)
 
 
 def write_sheaf(
@@ -328,8 +318,7 @@ def write_sheaf(
 ) -> SheafStore:
     """Write a sheaf to a new store, which gets the additional ``attributes``."""
     names = None if sheaf.vertex_labels is None else labels.encode_labels(sheaf.vertex_labels)
-    piece = sheaf.edges, sheaf.edge_dims, sheaf.tail_data, sheaf.head_data
-    return write_pieces(root, sheaf.vertex_dims, [piece], part_bytes, names, **attributes)
+    return write_pieces(root, sheaf.vertex_dims, [sheaf], part_bytes, names, **attributes)
 
 
 def write_coarsening(

@@ -13,9 +13,9 @@ import itertools
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
-from sheafcoarsen._kernels import distributed as kernels
-from sheafcoarsen._support import warned
+from sheafcoarsen._support import ragged, warned
 from sheafcoarsen.distributed._open_store import SheafStore
 from sheafcoarsen.distributed.location import Place
 from sheafcoarsen.operators import index_dtype
@@ -25,16 +25,14 @@ from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 def sorted_by(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the stable sort order of keys 0 .. count-1, and the offset of each key."""
-    starts = np.zeros(count + 1, np.int64)
-    order: np.ndarray = np.empty(len(keys), index_dtype(len(keys)))
-    kernels.sort_by_keys(keys, starts, order)
-    return order, starts
+    order = np.argsort(keys, kind="stable").astype(index_dtype(len(keys)))
+    return order, ragged.offsets(np.bincount(keys, minlength=count))
 
 
 def without_maps(edges: np.ndarray, vertex_dims: np.ndarray, dtype: np.dtype) -> CellularSheaf:
     """Return a sheaf whose edge stalks have dimension 0, for the selection of clusters."""
-    nothing = np.zeros(0, dtype)
-    return trusted_sheaf(edges, vertex_dims, np.zeros(len(edges), np.int64), nothing, nothing)
+    dims, nothing = vertex_dims.astype(np.int64), np.zeros(0, dtype)
+    return trusted_sheaf(edges, dims, np.zeros(len(edges), np.int64), nothing, nothing)
 
 
 class Plan:
@@ -49,21 +47,19 @@ class Plan:
         self.labels = P.labels.astype(np.int32)
         self.dims = np.bincount(self.labels, self.vertex_dims, P.n_clusters).astype(np.int64)
         S = self.n_shards = max(1, min(n_shards, P.n_clusters))
-        # number of entries of the maps at the vertices of each cluster
-        self.weights = np.zeros(P.n_clusters, np.int64)
-        self.shard_of = self._shards()  # shape (K + 1,); the last entry is the number of shards
         m, D, parts = len(self.edges), (3 if copies else 2) * S, range(len(source.parts))
-        self.dest: np.ndarray = np.empty(m, np.uint16 if D < 2**16 else np.int32)
-        kernels.find_destinations(self.edges, self.labels, self.shard_of, self.dest)
+        self._group(np.uint16 if D < 2**16 else np.int32)
         self.starts = np.zeros((len(parts), D + 1), np.int64)  # where each destination begins
         entries, destinations = [np.zeros(0, index_dtype(m))], [self.dest[:0]]
         for p in parts:
             own, copied, dest = self._entries(p)
             edges = np.concatenate([own, own[copied]])
-            columns = self.vertex_dims[self.edges[edges]].sum(axis=1)
-            np.add.at(self.starts[p, 1:], dest, self.edge_dims[edges] * columns)
+            columns = np.add(*self.vertex_dims[self.edges[edges].T])
+            sizes = np.multiply(self.edge_dims[edges], columns, dtype=float)
+            self.starts[p, 1:] = np.bincount(dest, sizes, D)
             entries.append(edges.astype(index_dtype(m)))
             destinations.append(dest)
+            del own, copied, edges, columns, sizes
         order, self.ptr = sorted_by(np.concatenate(destinations), D)
         self.order = np.concatenate(entries)[order]
         self.bytes = self.starts[:, 1:].sum(axis=0) * self.itemsize
@@ -72,23 +68,32 @@ class Plan:
         self.place_of = np.empty_like(self.by_shard)
         self.place_of[self.by_shard] = np.arange(len(self.by_shard), dtype=self.by_shard.dtype)
 
-    def _shards(self) -> np.ndarray:
-        """Group clusters into shards of about equal size with few edges between shards."""
-        crossing = self.crossing = kernels.weigh_clusters(
-            self.edges, self.labels, self.vertex_dims, self.edge_dims, self.weights
-        )
-        shard_of = np.zeros(len(self.dims) + 1, np.int32)
-        if self.n_shards > 1:
-            pairs = np.empty((crossing, 2), np.int64)
-            kernels.crossing_pairs(self.edges, self.labels, pairs)
+    def _group(self, dtype: npt.DTypeLike) -> None:
+        """Group clusters into shards of about equal size with few edges between shards.
+
+        Arrays of all edges may fill the memory, so few of them exist at the same time.
+        """
+        n, K, S = len(self.labels), len(self.dims), self.n_shards
+        rows = sum(np.bincount(ends, self.edge_dims, n) for ends in self.edges.T)
+        # numbers of entries of the maps at the vertices of each cluster
+        self.weights = np.bincount(self.labels, self.vertex_dims * rows, K).astype(np.int64)
+        tails = self.labels[self.edges[:, 0]]
+        self.crossing = np.flatnonzero(tails != self.labels[self.edges[:, 1]])
+        del tails
+        pairs = self.labels[self.edges[self.crossing]].astype(np.int64)
+        self.shard_of = np.zeros(K, dtype)
+        if S > 1:
             # `select` takes vertex weights only as dimensions of a sheaf, here one without maps
             mean = max(1.0, float(self.weights.mean()))
-            sizes = np.maximum(1, np.rint(100 * self.weights / mean)).astype(np.int64)
-            graph = without_maps(pairs, sizes, np.dtype(float))
+            sizes = np.maximum(1, np.rint(100 * self.weights / mean))
             with warned.collected():  # the user did not call `select`
-                shard_of[:-1] = select(graph, self.n_shards).labels
-        shard_of[-1] = self.n_shards
-        return shard_of
+                graph = without_maps(pairs, sizes, np.dtype(float))
+                self.shard_of[:] = select(graph, S).labels
+            del graph
+        self.dest = self.shard_of[self.labels[self.edges[:, 0]]]
+        shards = self.shard_of[pairs]
+        owner = np.where(pairs[:, 0] < pairs[:, 1], shards[:, 0], shards[:, 1])
+        self.dest[self.crossing] = np.where(shards[:, 0] == shards[:, 1], owner, S + owner)
 
     def _entries(self, p: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Return a part's edges, indices of those copied to a second shard, and destinations."""
@@ -158,10 +163,9 @@ class Plan:
             places, given = self._input([S + s], 0, 0)
             (place / f"border-{s:06d}").put_record(**given)
             provider = np.searchsorted(ptr, places, side="right") - 1
-            cuts = np.flatnonzero(np.diff(provider, prepend=-1))
-            providers[s] = provider[cuts].tolist()
-            for t, lo, hi in zip(providers[s], cuts, [*cuts[1:], len(places)], strict=True):
-                supplies[t][s] = (places[lo:hi] - ptr[t]).astype(np.int32)
+            providers[s] = np.unique(provider).tolist()
+            for t in providers[s]:
+                supplies[t][s] = (places[provider == t] - ptr[t]).astype(np.int32)
         for s, (begin, end) in enumerate(itertools.pairwise(ptr.tolist())):
             # with copies, also read the edges to other shards; their far ends become ghosts
             _, given = self._input([s, S + s, 2 * S + s] if self.copies else [s], begin, end)

@@ -80,16 +80,6 @@ class StoreHeader:
     levels: list[str] = field(default_factory=list)
     stopped_because: str = ""
 
-    @property
-    def attributes(self) -> dict[str, Any]:
-        """Attributes to be written, including their checksum."""
-        found = {
-            name: value
-            for name, value in self.__dict__.items()
-            if name in REQUIRED[self.kind] or value != DEFAULTS[name]
-        }
-        return {**found, "check": attributes_crc(found)}
-
 
 DEFAULTS = StoreHeader("").__dict__
 COMMON = ("format", "version", "kind", "id")
@@ -213,6 +203,22 @@ def found_attributes(place: Place) -> dict[str, Any]:
     except (ValueError, AttributeError, RecursionError) as error:
         raise StoreError(f"{place.url}: zarr.json is damaged ({error}): {REMEDY}") from None
     return attributes
+
+
+def mark(root: Root, **attributes: Any) -> None:
+    """Write the attributes that mark a group as a store, with their checksum."""
+    header = StoreHeader(id=root.id, **attributes)
+    written = {
+        name: value
+        for name, value in vars(header).items()
+        if name in REQUIRED[header.kind] or value != DEFAULTS[name]
+    }
+    place = root.place
+    with failures(place, "opened"):
+        group = optional("zarr").open_group(
+            place.url, mode="a", zarr_format=3, storage_options=place.options or None
+        )
+    group.attrs.update({**written, "check": attributes_crc(written)})
 
 
 def is_unfinished(place: Place) -> bool:

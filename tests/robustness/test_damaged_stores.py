@@ -66,33 +66,6 @@ def test_swapped_chunks_raise(stored, url):
     assert dist.open_coarsening(url("out")).load().sheaf.n_vertices == 10
 
 
-def test_chunk_of_an_older_store_raises(url):
-    """The older store contained a sheaf on the same graph."""
-    F = grid_sheaf(6)
-    dist.to_store(url("src"), F.with_maps(2 * F.tail_data, F.head_data), part_bytes=2000)
-    shutil.move(url("src"), url("older"))
-    dist.to_store(url("src"), F, part_bytes=2000)
-    changed = 0
-    for path in chunks_of(url("src")):
-        older = Path(url("older"), path.relative_to(url("src")))
-        held = path.read_bytes()
-        for whole in (False, True):  # with its metadata, which is whole too
-            if whole:
-                array = path.parents[1 + (path.parent.name != "c")]
-                meta, text = array / "zarr.json", (array / "zarr.json").read_bytes()
-                meta.write_bytes(Path(url("older"), meta.relative_to(url("src"))).read_bytes())
-            elif older.read_bytes() == held:
-                continue
-            path.write_bytes(older.read_bytes())
-            with pytest.raises(dist.StoreError, match="is not the one that was written here"):
-                dist.open_store(url("src")).load()
-            changed += 1
-        path.write_bytes(held)
-        meta.write_bytes(text)
-    assert changed > 8
-    assert np.array_equal(dist.open_store(url("src")).load().tail_data, F.tail_data)
-
-
 # ---------------------------------------------------------------- right checksums, wrong contents
 
 

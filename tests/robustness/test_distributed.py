@@ -23,8 +23,8 @@ import tqdm
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
-from sheafcoarsen.distributed.executors import Engine
 from sheafcoarsen.distributed.location import Place
+from sheafcoarsen.distributed.tasks import Engine
 from tests.unit.distributed.cases import differences, grid_sheaf
 
 pytestmark = [
@@ -277,15 +277,11 @@ def test_full_disk_raises(limit, stores, expected):
 # ---------------------------------------------------------------- data that is lost
 
 
-@pytest.mark.parametrize("damage", ["missing", "damaged"])
-def test_error_of_a_worker_names_the_missing_chunk(damage, threads, stores, expected):
+def test_error_of_a_worker_names_the_missing_chunk(threads, stores, expected):
     path = stores / "src/parts/000003/head/c/0"
     held = path.read_bytes()
-    if damage == "missing":
-        path.unlink()
-    else:
-        path.write_bytes(bytes([held[0] ^ 1]) + held[1:])
-    with pytest.raises(dist.StoreError, match=f"parts/000003/head/c/0 is {damage}"):
+    path.unlink()
+    with pytest.raises(dist.StoreError, match="parts/000003/head/c/0 is missing"):
         coarsen(stores, threads)
     assert_unfinished(stores)
     path.write_bytes(held)

@@ -80,7 +80,7 @@ def edit(url, **attributes):
     If `check`, their checksum, is not removed, the change is that of damage.
     """
     meta = place_of(url) / "zarr.json"
-    group = json.loads(meta.get())
+    group = json.loads(meta.find())
     changed = {**group["attributes"], **attributes}
     group["attributes"] = {name: value for name, value in changed.items() if value is not None}
     meta.put(json.dumps(group).encode())
@@ -88,7 +88,7 @@ def edit(url, **attributes):
 
 def rewrite(store, name, change):
     """Write what a function makes of an array of a store, with valid checksums."""
-    found = json.loads((store.place / name / "zarr.json").get())
+    found = json.loads((store.place / name / "zarr.json").find())
     values = store.array(name, found["data_type"], (None,) * len(found["shape"]))
     write_array(store.root, name, change(values))
 
@@ -107,7 +107,7 @@ def power_cut(kind, at=2):
     owner, name = {
         "plan": (Plan, "write"),
         "sealed": (_coarsen, "seal"),
-        "clean": (_coarsen, "warn_if_tied"),
+        "clean": (_coarsen, "warn_if_sections_lost"),
     }.get(kind, (tasks, kind))
     calls = []
 

@@ -1,14 +1,17 @@
-"""Locations of stores, with their blobs and records."""
+"""Locations of stores, with their blobs, records and exclusive locks."""
 
 import json
 import os
 import subprocess
 import sys
+import time
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
 
-from sheafcoarsen.distributed.location import StoreError, checksum, optional, place_of
+from sheafcoarsen.distributed import location
+from sheafcoarsen.distributed.location import Place, StoreError, checksum, optional, place_of
 
 
 def test_relative_paths_become_absolute(tmp_path, monkeypatch):
@@ -20,10 +23,10 @@ def test_relative_paths_become_absolute(tmp_path, monkeypatch):
     assert (place_of("s3://bucket/name/") / "below").url == "s3://bucket/name/below"
 
 
-@pytest.mark.parametrize("bad", [3, None, b"path"])
-def test_invalid_locations_raise(bad):
-    with pytest.raises(TypeError, match="`url` must be a path or a URL"):
-        place_of(bad)
+def test_invalid_locations_raise():
+    for bad in (3, None, b"path"):
+        with pytest.raises(TypeError, match="`url` must be a path or a URL"):
+            place_of(bad)
     with pytest.raises(ValueError, match="empty"):
         place_of("")
     with pytest.raises(ValueError, match="`out` = 'foo://x': fsspec has no protocol 'foo'"):
@@ -48,11 +51,11 @@ def test_blobs_can_be_written_read_and_removed(kind, request):
     place = place_of(request.getfixturevalue(kind)("folder"))
     assert place.names() == set()
     (place / "a/b").put(b"0123456789")
-    assert (place / "a/b").get() == b"0123456789"
+    assert (place / "a/b").find() == b"0123456789"
     assert (place / "a").slices(["b", "b"], [0, 4], [2, 9]) == [b"01", b"45678"]
     assert place.names() == {"a"}
     with pytest.raises(StoreError, match="c is missing"):
-        (place / "a/c").get()
+        (place / "a/c").record()
     with pytest.raises(StoreError, match="missing"):
         (place / "a").slices(["c"], [0], [2])
     place.remove()
@@ -67,7 +70,7 @@ def test_notes_of_earlier_versions_are_records(memory):
     for n in range(500):
         content = json.dumps({"run": "x", "n": n}).encode()
         note.put(content, checksum(content, note.name))
-        seen.add(b"\n" in note.get())
+        seen.add(b"\n" in note.find())
         assert note.record() == note.find_record() == {"run": "x", "n": n}
     assert seen == {False, True}
 
@@ -109,3 +112,98 @@ def test_a_broken_package_is_not_reported_as_missing(monkeypatch, tmp_path):
     monkeypatch.syspath_prepend(tmp_path)
     with pytest.raises(ModuleNotFoundError, match="no_such_package_at_all"):
         optional("broken_package")
+
+
+# ---------------------------------------------------------------- one run at a time
+
+
+@pytest.fixture
+def place(memory):
+    return place_of(memory("out")) / "work/lock"
+
+
+def refused(place, message):
+    with pytest.raises(BlockingIOError, match=message):
+        location.exclusive(place).__enter__()
+
+
+HOLD = """
+import sys, time
+from sheafcoarsen.distributed.location import exclusive, place_of
+with exclusive(place_of(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_a_process_holds_the_lock_until_it_dies(url):
+    place = place_of(url("out")) / "work/lock"
+    with subprocess.Popen(
+        [sys.executable, "-c", HOLD, place.url], stdout=subprocess.PIPE, text=True
+    ) as other:
+        assert other.stdout.readline() == "held\n"
+        refused(place, "out: another run is writing there")
+        other.kill()
+        other.wait()
+        with location.exclusive(place):
+            pass
+
+
+def test_leases_are_held_and_renewed_and_released(place, monkeypatch):
+    monkeypatch.setattr(location, "RENEWAL", 0.02)
+    with location.exclusive(place):
+        refused(place, r"process \d+ on .* last seen 0 s ago")
+        fs, path = place.file_system()
+        begin = fs.modified(path)
+        deadline = time.monotonic() + 10
+        while fs.modified(path) == begin:
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+    assert place.find() is None
+    with location.exclusive(place):
+        pass
+
+
+def test_a_lease_that_another_run_took_is_not_taken_back(place, monkeypatch):
+    """It was not renewed in time, for example because the process was suspended."""
+    monkeypatch.setattr(location, "RENEWAL", 0.01)
+    with location.exclusive(place):
+        place.put(b"another")
+        time.sleep(0.1)
+        assert place.find() == b"another"
+    assert place.find() == b"another"
+
+
+@pytest.mark.parametrize("content", [b"it\nanother", b"", b'{"holder": "of another version"}'])
+def test_expired_leases_are_ignored(content, place, memory):
+    """The age of a lease is measured by the file system's clock, whatever its content is."""
+    place.put(content)
+    written_ago(place, location.LEASE - 2)
+    refused(place, "last seen 8[789] s ago; if it died, its lease expires 90 s")
+    assert (place_of(memory("out")) / "work").names() == {"lock"}
+    written_ago(place, location.LEASE + 1)
+    with location.exclusive(place):
+        assert place.find() != content
+
+
+def written_ago(place, seconds):
+    fs, path = place.file_system()
+    fs.store[path].modified = datetime.now(UTC) - timedelta(seconds=seconds)
+
+
+def test_without_modification_times_the_lease_must_be_removed_by_hand(place, monkeypatch):
+    place.put(b"it\nanother")
+
+    def modified(*_):
+        raise NotImplementedError
+
+    monkeypatch.setattr(type(place.file_system()[0]), "modified", modified)
+    refused(place, r"\(it, .*if it died, .* or remove memory://.*work/lock\)")
+
+
+def test_of_two_simultaneous_leases_the_last_one_wins(url, monkeypatch):
+    place = Place(f"file://{url('out')}/work/lock")  # a URL gets a lease instead of a system lock
+    monkeypatch.setattr(location.time, "sleep", lambda _: place.put(b"it"))
+    with pytest.raises(BlockingIOError, match="another run"), location.exclusive(place):
+        pass
+    assert place.find() == b"it"

@@ -1,65 +1,40 @@
 """Tasks are run once, and detect damaged input; tests/robustness/ has tasks on a cluster."""
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
-import tqdm
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from sheafcoarsen._support.threads import thread_count
 from sheafcoarsen.distributed import tasks
-from sheafcoarsen.distributed.executors import Engine
 from sheafcoarsen.distributed.location import StoreError, place_of
-from sheafcoarsen.distributed.schema import Root
-from sheafcoarsen.modes import Internal, Whole
-from tests.unit.distributed.cases import grid_sheaf, power_cut, swap
+from tests.unit.distributed.cases import FOURS, grid_sheaf, power_cut, swap
 
 
-def job_at(url, **options):
-    given = {
-        "source": Root(place_of(url("src")), "the source"),
-        "out": Root(place_of(url("out")), "the result"),
-        "run": "mine",
-        "operator": Internal(),
-        "rule": None,
-        "singular": False,
-        "loops": True,
-        "compress": False,
-        "whole": Whole(False, False),
-    }
-    return tasks.Job(**{**given, **options})
-
-
-def test_a_task_runs_once_per_run(memory):
+def test_a_task_runs_once_per_run_and_leaves_no_note_if_it_fails(memory):
     calls = []
 
     @tasks.once
     def doubling_task(job, i, extra):
         calls.append((i, extra, thread_count()))
+        if extra == "bad":
+            raise np.linalg.LinAlgError("cluster 2 did not converge")
         return {"twice": 2 * i}
 
-    job = job_at(memory, threads=1)
-    first = doubling_task(job, 3, "x")
-    assert first["twice"] == 6
-    assert not first["found"]
-    again = doubling_task(job, 3, "x")
-    assert (again["twice"], again["found"]) == (6, True)
+    job = SimpleNamespace(work=place_of(memory("work")), run="mine", threads=1)
+    for found in (False, True):
+        result = doubling_task(job, 3, "x")
+        assert (result["twice"], result["found"]) == (6, found)
     doubling_task(job, 4, "y")
-    doubling_task(job_at(memory, run="another", threads=1), 3, "z")
+    job.run = "another"
+    doubling_task(job, 3, "z")
     assert calls == [(3, "x", 1), (4, "y", 1), (3, "z", 1)]
-
-
-def test_failing_tasks_leave_no_note(memory):
-    @tasks.once
-    def failing_task(job, i):
-        raise np.linalg.LinAlgError("cluster 2 did not converge")
-
-    job = job_at(memory)
     for _ in range(2):
-        with pytest.raises(np.linalg.LinAlgError, match="failing 7, in which clusters"):
-            failing_task(job, 7)
+        with pytest.raises(np.linalg.LinAlgError, match="doubling 7, in which clusters"):
+            doubling_task(job, 7, "bad")
 
 
 @pytest.fixture
@@ -80,14 +55,17 @@ def unfinished(url):
     return before
 
 
-def test_a_source_written_again_during_a_run_raises(url):
-    src = dist.to_store(url("src"), grid_sheaf(4))
-    job = job_at(url, source=src.root)
-    assert job.opened().n_edges == src.n_edges
-    src.place.remove()
-    dist.to_store(url("src"), grid_sheaf(4))
+def test_a_source_written_again_during_a_run_raises(url, monkeypatch):
+    src, split = dist.to_store(url("src"), grid_sheaf(4)), tasks.split_task
+
+    def split_another(job, p):
+        src.place.remove()
+        dist.to_store(url("src"), grid_sheaf(4))
+        return split(job, p)
+
+    monkeypatch.setattr(tasks, "split_task", split_another)
     with pytest.raises(StoreError, match="has been written again"):
-        job.opened()
+        dist.coarsen(src, url("out"), FOURS, 2)
 
 
 @pytest.mark.parametrize("damage", ["altered", "gone"])
@@ -132,30 +110,7 @@ def test_swapped_buckets_raise(url):
         dist.coarsen(src, url("out"), [0, 0, 0, 0], 1)
 
 
-# ---------------------------------------------------------------- without a cluster
-
-
-def test_local_tasks_run_once_and_get_results_of_others():
-    calls = []
-
-    def work_task(job, i, inputs):
-        calls.append(i)
-        return {"job": job, "i": i, "inputs": [found["i"] for found in inputs]}
-
-    here = Engine(None)
-    with tqdm.tqdm(total=3, disable=False) as here.shown:
-        first = here.start(work_task, "job", 0, [])
-        second = here.start(work_task, "job", 1, [first])
-        third = here.start(work_task, "job", 2, [first, second])
-        results = here.results([third, first, second])
-        assert here.shown.n == 3
-        assert here.results([]) == []
-    assert calls == [0, 1, 2]
-    assert [result["i"] for result in results] == [2, 0, 1]
-    assert results[0] == {"job": "job", "i": 2, "inputs": [0, 1]}
-
-
-def test_objects_that_are_not_clients_raise_type_error():
-    assert Engine(None).threads is None
+def test_objects_that_are_not_clients_raise_type_error(memory):
+    src = dist.to_store(memory("src"), grid_sheaf(4))
     with pytest.raises(TypeError, match="`client` must be a dask.distributed.Client or None"):
-        Engine("tcp://127.0.0.1:8786")
+        dist.coarsen(src, memory("out"), FOURS, 2, client="tcp://127.0.0.1:8786")

@@ -1,8 +1,14 @@
-"""Output of the commands as text or JSON, and checks of their output paths."""
+"""Input files and standard input; output as text or JSON, and checks of output paths."""
 
 import argparse
+import gzip
 import json
 import os
+import re
+import sys
+import warnings
+import zlib
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -10,10 +16,115 @@ import numpy as np
 import sheafcoarsen as sc
 from sheafcoarsen import distributed as dist
 from sheafcoarsen._support import checks, files, linalg, tables
-from sheafcoarsen.cli.inputs import is_mesh
+from sheafcoarsen.gallery import tangent_bundle
 from sheafcoarsen.html_report import SMOOTHING_STEPS, Positions, stage, write_report
-from sheafcoarsen.io import Level
+from sheafcoarsen.io import Level, Saved
 from sheafcoarsen.sheaf import component_count
+
+# ---------------------------------------------------------------- input
+
+FORMATS = {
+    ".npz": rb"\APK\x03\x04",
+    ".mtx": rb"\A%%MatrixMarket",
+    ".g2o": rb"^(?:EDGE|VERTEX)(?:_SE|[23]\b)",
+    ".graphml": rb"\A\s*<",
+    ".gml": rb"^\s*graph\s*\[",
+    ".off": rb"\A\w*OFF\b",
+    ".ply": rb"\Aply\s",
+    ".obj": rb"^v(?:\s+[-+.\deE]+){3}",
+    ".txt": b"",
+}
+"""Pattern of the first bytes of a file, by extension. Any other content is an edge list."""
+
+
+def refuse_options(args: argparse.Namespace, options: Iterable[str], message: str) -> None:
+    """Raise an error with a message for the first of some options that was passed."""
+    for option in options:
+        value = getattr(args, option)
+        if value is not None and value is not False:
+            raise ValueError(f"--{option.replace('_', '-')} {message}")
+
+
+def is_store(path: str) -> bool:
+    """Return whether a path is a URL or a folder, and therefore denotes a store."""
+    return "://" in path or os.path.isdir(path)
+
+
+def read(args: argparse.Namespace, poses: bool = False) -> Saved | sc.PoseGraph:
+    """Return the object that a file holds; for a pose graph, its sheaf unless ``poses`` is set."""
+    path, dim = args.input, args.dim
+    if is_store(path):
+        raise ValueError(f"{path} is not a file: for a store, use coarsen --store, info or verify")
+    plain = path.lower().removesuffix(".gz")
+    try:
+        with (open if plain == path.lower() else gzip.open)(path, "rb") as stream:
+            head = bytes(stream.read(64))
+    except (OSError, EOFError, zlib.error):
+        head = b""  # the reader reports the error
+    ours = plain.endswith(".npz") or head.startswith(b"PK\x03\x04")
+    toro = plain.endswith(".graph") and re.match(FORMATS[".g2o"], head)
+    is_g2o = toro or plain.endswith(".g2o")
+    if ours or is_g2o or is_mesh(path):
+        owned = {"dim": "stalk dimension", "vertices": "number of vertices", "signed": "maps"}
+        for option, own in owned.items():
+            message = f"is for graphs, but {path} has its own {own}: omit it"
+            refuse_options(args, (option,), message)
+    if ours:
+        return sc.load(path)
+    if is_g2o:
+        try:
+            G = sc.read_g2o(path, poses=True)
+        except ValueError:
+            return sc.read_g2o(path)  # raises again, unless only translations or poses are invalid
+        if not poses and G.sightings is not None:
+            warnings.warn(
+                f"{path}: only the rotations between poses are used; `synchronize` takes landmarks",
+                stacklevel=2,
+            )
+        return G if poses else G.sheaf
+    if is_mesh(path):
+        points, faces = sc.read_mesh(path)
+        return tangent_bundle(points, faces, weights="cotan" if faces.shape[1] == 3 else "uniform")
+    return sc.read_graph(path, 1 if dim is None else dim, args.signed, args.vertices)
+
+
+def read_sheaf(args: argparse.Namespace) -> sc.CellularSheaf:
+    """Return the sheaf that a file holds.
+
+    Of a coarsening, elimination or sparsification it is the result, of a hierarchy the coarsest.
+    """
+    obj = read(args)
+    if isinstance(obj, Level):
+        return obj.sheaf
+    if isinstance(obj, sc.Hierarchy):
+        return obj.sheaves[-1]
+    if not isinstance(obj, sc.CellularSheaf):
+        raise ValueError(f"{args.input} holds a partition, not a sheaf")
+    return obj
+
+
+def standard_input(folder: str) -> str:
+    """Write standard input to a file with the extension of its format, and return the path."""
+    data = sys.stdin.buffer.read()
+    if data.startswith(b"\x1f\x8b"):
+        try:
+            data = gzip.decompress(data)
+        except (OSError, EOFError, zlib.error) as error:
+            raise ValueError(f"standard input: a damaged gzip file: {error}") from None
+    head = data[:65536]
+    ending = next(end for end, begin in FORMATS.items() if re.search(begin, head, re.MULTILINE))
+    path = os.path.join(folder, f"standard input{ending}")
+    with open(path, "wb") as stream:
+        stream.write(data)
+    return path
+
+
+def is_mesh(path: str) -> bool:
+    """Return whether a path has the file extension of a surface mesh."""
+    return path.lower().removesuffix(".gz").endswith((".off", ".obj", ".ply"))
+
+
+# ---------------------------------------------------------------- output
 
 
 def check_outputs(args: argparse.Namespace, endings: tuple[str, ...]) -> None:
@@ -123,21 +234,23 @@ def lines_of_losses(C: sc.Coarsening, x: np.ndarray, E: sc.EnergyLedger) -> list
     return lines
 
 
-def show(obj: Any) -> None:
+def show(obj: Any, as_json: bool) -> None:
     """Print what an object or a store holds."""
-    if isinstance(obj, sc.CellularSheaf):
+    if as_json:
+        print_json(facts(obj))
+    elif isinstance(obj, sc.CellularSheaf):
         known = facts(obj)
         print(f"sheaf   {describe(obj)}")
         print(
             f"graph   {tables.counted(known['components'], 'component')}, "
             f"{tables.counted(known['loops'], 'loop')}, {known['empty_stalks']} empty stalks"
         )
-        return
-    print(obj)
-    if isinstance(obj, Level):
-        print(f"fine    {describe(obj.fine)}\ncoarse  {describe(obj.sheaf)}")
-    elif isinstance(obj, dist.StoredCoarsening):
-        print(f"fine    {obj.fine}\ncoarse  {obj.sheaf}")
+    else:
+        print(obj)
+        if isinstance(obj, Level):
+            print(f"fine    {describe(obj.fine)}\ncoarse  {describe(obj.sheaf)}")
+        elif isinstance(obj, dist.StoredCoarsening):
+            print(f"fine    {obj.fine}\ncoarse  {obj.sheaf}")
 
 
 # ---------------------------------------------------------------- as JSON
@@ -151,7 +264,7 @@ def facts(obj: Any) -> dict[str, Any]:
     if isinstance(obj, sc.Hierarchy):
         return kind | {"sheaves": [facts(F) for F in obj.sheaves]}
     if isinstance(obj, dist.StoredHierarchy):
-        return kind | {"levels": [facts(obj[i]) for i in range(len(obj))]}
+        return kind | {"levels": [facts(C) for C in obj.levels]}
     if isinstance(obj, Level | dist.StoredCoarsening):
         sheaves: dict[str, Any] = {"fine": facts(obj.fine), "coarse": facts(obj.sheaf)}
         if isinstance(obj, sc.Coarsening) and obj.modes is not None:
