@@ -46,7 +46,7 @@ def from_edge_index(
         Dimensions of the stalks, by default the numbers of columns of the maps. Needed if vertices
         are isolated and stalks differ.
     n_vertices : int, optional
-        Number of vertices, ``data.num_nodes``, needed if any are isolated. Their stalks have the
+        Number of vertices, ``data.num_nodes``, needed if any are isolated; their stalks have the
         dimension ``vertex_dims``, or that of all maps.
 
     Returns
@@ -56,9 +56,8 @@ def from_edge_index(
     Raises
     ------
     ValueError
-        For a column without its reverse, maps of an edge with different numbers of rows, a vertex
-        beyond ``n_vertices``, vertices of unknown dimension, and whatever :class:`CellularSheaf`
-        rejects.
+        For a column without its reverse, a vertex beyond ``n_vertices`` or of unknown dimension,
+        and whatever :class:`CellularSheaf` rejects.
     TypeError
         For endpoints that are not integers, or maps that are not numbers.
 

@@ -48,14 +48,9 @@ def to_networkx(sheaf: CellularSheaf) -> nx.MultiDiGraph:
     graph.add_nodes_from(
         (label, {"dim": d}) for label, d in zip(labels, sheaf.vertex_dims.tolist(), strict=True)
     )
-    graph.add_edges_from(
-        (
-            labels[u],
-            labels[v],
-            {"tail_map": sheaf.tail_map(e), "head_map": sheaf.head_map(e), "index": e},
-        )
-        for e, (u, v) in enumerate(sheaf.edges.tolist())
-    )
+    for e, (u, v) in enumerate(sheaf.edges.tolist()):
+        maps = {"tail_map": sheaf.tail_map(e), "head_map": sheaf.head_map(e)}
+        graph.add_edge(labels[u], labels[v], **maps, index=e)
     return graph
 
 
@@ -126,10 +121,8 @@ def from_networkx(graph: nx.DiGraph) -> CellularSheaf:
     sheaf = CellularSheaf(ends, [tail for tail, _ in maps], [head for _, head in maps], vertex_dims)
     unlabelled = graph.graph.get("unlabelled") is True and labels == tuple(range(len(labels)))
     if not edges:  # without maps, read the scalar type from an attribute
-        none = np.zeros(
-            0, checks.scalar_type("graph.graph['dtype']", graph.graph.get("dtype", float))
-        )
-        sheaf = sheaf.with_maps(none, none)
+        dtype = checks.scalar_type("graph.graph['dtype']", graph.graph.get("dtype", float))
+        sheaf = sheaf.with_maps(np.zeros(0, dtype), np.zeros(0, dtype))
     return sheaf if unlabelled else sheaf.with_labels(labels)
 
 
@@ -158,8 +151,9 @@ def _dims(graph: nx.DiGraph, edges: list, maps: list) -> dict:
         if isinstance(d, bool) or not isinstance(d, int | np.integer) or d < 0:
             raise ValueError(f"node {label!r}: `dim` must be a non-negative integer, got {d!r}")
         if d > checks.MAX_DIMENSION:
-            most = checks.MAX_DIMENSION
-            raise ValueError(f"node {label!r}: `dim` must be at most {most}, got {d}")
+            raise ValueError(
+                f"node {label!r}: `dim` must be at most {checks.MAX_DIMENSION}, got {d}"
+            )
     for (u, v, _), (tail, head) in zip(edges, maps, strict=True):
         if len(tail) != len(head):
             raise ValueError(

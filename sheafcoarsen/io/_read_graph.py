@@ -20,7 +20,7 @@ from sheafcoarsen.io.graph_files import (
     read_metis,
 )
 from sheafcoarsen.io.text import FileError, opened, read_lines, reader_of, reading
-from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
+from sheafcoarsen.sheaf import CellularSheaf
 
 
 def read_graphml(path: str, signed: bool = False) -> EdgeList:
@@ -97,12 +97,11 @@ def read_graph(
         no weight, and the names of all other lines, at least two, are integers. Begin other
         headings with ``#``. Edges stay in the order of the file; repeated ones are parallel, u = v
         is a loop. Non-negative integer names are indices: vertex i is row i of every array, and
-        indices that do not occur are isolated vertices. If a file numbers vertices from 1, vertex 0
-        is isolated, with a warning.
-        ``3.000e+00`` is 3, as ``numpy.savetxt`` writes it; if one has leading zeros, as ``01001``,
-        all are names. Other names, and integers if one is negative, are numbered in order of
-        occurrence and stored as ``vertex_labels``; so are sparse integers, of which the largest is
-        at least four times the number of distinct ones, with a warning.
+        indices that do not occur are isolated vertices. ``3.000e+00`` is 3, as ``numpy.savetxt``
+        writes it; if one has leading zeros, as ``01001``, all are names. Other names, and integers
+        if one is negative, are numbered in order of occurrence and stored as ``vertex_labels``; so
+        are sparse integers, of which the largest is at least four times the number of distinct
+        ones.
     ``.graphml``
         As read by networkx, undirected, with the edge attribute "weight" (default 1). With
         ``signed``, signs are those of the edge attribute "sign" if there is one.
@@ -115,8 +114,7 @@ def read_graph(
     dim : int
         Dimension of every stalk.
     signed : bool
-        Whether weights may be negative; otherwise negative weights are an error. The sign of 0 is
-        1.
+        Whether weights may be negative, which is an error otherwise. The sign of 0 is 1.
     n_vertices : int, optional
         For an edge list: integer names are indices however sparse, and last vertices may be
         isolated. For a MatrixMarket file: its own number of vertices, required if it exceeds twice
@@ -131,16 +129,15 @@ def read_graph(
     ------
     FileNotFoundError
     ValueError
-        ``path:line: ...`` or ``path: ...`` for a file that is damaged or inconsistent, or has
-        weights that are not finite, or negative without ``signed``; for an unknown file extension,
-        or a vertex beyond ``n_vertices``.
+        ``path:line: ...`` or ``path: ...`` for a damaged or inconsistent file, weights that are not
+        finite, an unknown file extension, or a vertex beyond ``n_vertices``.
 
     Warns
     -----
     UserWarning
-        The integers of an edge list are too sparse for indices and therefore become names; or they
-        begin above 0, as in a file that numbers vertices from 1: vertex 0 then has no edge, and
-        ``F.subsheaf(range(1, F.n_vertices))`` excludes it. ``n_vertices`` disables both warnings.
+        The integers of an edge list are too sparse for indices, or begin above 0, as in a file that
+        numbers vertices from 1: ``F.subsheaf(range(1, F.n_vertices))`` excludes vertex 0, which has
+        no edge. ``n_vertices`` disables both warnings.
 
     Examples
     --------
@@ -163,19 +160,11 @@ def read_graph(
     ...     _ = path.write_text("0 1\n1 2 -4\n")
     ...     read_graph(path, signed=True).head_data
     array([ 1., -2.])
-
-    Integers are indices, so labels and features from another file match the vertices:
-
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder) / "path.txt"
-    ...     _ = path.write_text("3 1\n1 0\n")
-    ...     read_graph(path).edges.tolist(), read_graph(path, n_vertices=6)
-    ([[3, 1], [1, 0]], CellularSheaf(n_vertices=6, n_edges=2, dim_c0=6, dim_c1=2, dtype=float64))
     """
     path = checks.file_path(path)
     dim = checks.whole_number("dim", dim, at_least=0)
     signed = checks.flag("signed", signed)
-    readers: dict[str, Callable[..., EdgeList]] = {
+    readers: dict[str, Callable] = {
         ".mtx": read_matrix_market,
         ".graph": read_metis,
         **dict.fromkeys((".txt", ".edges", ".edgelist", ".el", ".csv", ".tsv"), read_edge_list),
@@ -196,6 +185,5 @@ def read_graph(
         sheaf = CellularSheaf.constant(edges, dim, np.abs(weights) if signed else weights, n)
     if signed:
         signs = np.repeat(np.where(weights < 0, -1.0, 1.0), sheaf.edge_dims**2)
-        arrays = sheaf.edges, sheaf.vertex_dims, sheaf.edge_dims, sheaf.tail_data
-        sheaf = trusted_sheaf(*arrays, sheaf.head_data * signs, sheaf.vertex_labels)
+        sheaf = sheaf.with_maps(sheaf.tail_data, sheaf.head_data * signs)
     return sheaf if names is None else sheaf.with_labels(names)

@@ -20,9 +20,9 @@ import numpy as np
 from sheafcoarsen._support import PathLike, checks, ragged
 from sheafcoarsen.io.text import (
     FileError,
-    integers,
     numbers,
     opened,
+    parsed,
     read_lines,
     reader_of,
     reading,
@@ -39,8 +39,7 @@ def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
     The format follows from the file extension, which may be followed by ``.gz``:
 
     ``.off``
-        Text. Additional columns such as normals and colours (``NOFF``, ``COFF``) are
-        ignored.
+        Text. Additional columns such as normals and colours (``NOFF``, ``COFF``) are ignored.
     ``.obj``
         The lines ``v x y z`` and ``f a b c``, also ``f a/t/n ...``; negative indices count
         from the last vertex. All other lines are ignored.
@@ -64,9 +63,9 @@ def read_mesh(path: PathLike) -> tuple[np.ndarray, np.ndarray]:
     ------
     FileNotFoundError
     ValueError
-        ``path:line: ...`` or ``path: ...`` for a file that is truncated or inconsistent, or has
-        values that are not finite numbers; for a face with fewer than three corners, with a
-        repeated vertex or one that does not exist; for an unknown file extension.
+        ``path:line: ...`` or ``path: ...`` for a file that is truncated or inconsistent, values
+        that are not finite, an unknown file extension, and a face with fewer than three corners or
+        with a repeated or missing vertex.
 
     See Also
     --------
@@ -98,8 +97,7 @@ def face_array(
 ) -> np.ndarray:
     """Return the faces with ``sizes`` corners, split into triangles if their sizes differ.
 
-    Faces with fewer than three corners, with invalid or with repeated vertices are errors, with the
-    face's line if known; the file's first vertex has the number ``first``.
+    Errors name the face's line, if known; the file's first vertex has the number ``first``.
     """
 
     def refuse(f: int, message: str) -> None:
@@ -144,7 +142,8 @@ def _text_mesh(points: list[Row], faces: list[Row], before: list[int] | None = N
     face_lines = [number for number, _ in faces]
     sizes = np.array([len(words) for _, words in faces], dtype=np.int64)
     lines = np.repeat(face_lines, sizes)
-    corners = integers([word for _, words in faces for word in words], lines, "a corner of a face")
+    flat = [word for _, words in faces for word in words]
+    corners = parsed(int, flat, lines, "a corner of a face")
     # huge numbers are clipped, and reported as out of range
     vertices = np.array([min(max(v, -(2**62)), 2**62) for v in corners], dtype=np.int64)
     if before is not None:
@@ -159,7 +158,7 @@ def _listed(number: int, words: Sequence[str]) -> Row:
     """Return the corners of a face in a line that begins with their number."""
     k = int(words[0]) if words and words[0].isascii() and words[0].isdigit() else 0
     if k == 0:  # the word must be an integer
-        integers(list(words[:1]), [number], "the number of corners of a face")
+        parsed(int, list(words[:1]), [number], "the number of corners of a face")
     if len(words) <= k:
         message = f"a face of {k} corners needs as many vertices, got {len(words) - 1}"
         raise FileError(message, number)
@@ -196,7 +195,7 @@ def read_off(path: str) -> Mesh:
     if fields[1:2] == ["BINARY"]:
         raise FileError("binary OFF is not supported: write the mesh as text, or as .ply", number)
     number, fields = (number, fields[1:]) if fields[1:] else next(lines, (number, fields))
-    counts = integers(fields[:3], [number or 1], "a number of vertices or faces")
+    counts = parsed(int, fields[:3], [number or 1], "a number of vertices or faces")
     if len(counts) < 2 or min(counts) < 0:
         raise FileError("numbers of vertices, faces and edges must follow the word OFF", number)
     n, f = counts[:2]

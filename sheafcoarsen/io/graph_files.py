@@ -10,7 +10,7 @@ import networkx as nx
 import numpy as np
 
 from sheafcoarsen._support import checks, linalg, tables
-from sheafcoarsen.io.text import FileError, integers, numbers, ordinals, read_lines, shown
+from sheafcoarsen.io.text import FileError, numbers, ordinals, parsed, read_lines, shown
 
 SIGNS = "CellularSheaf.signed, read_graph(path, signed=True) and --signed accept negative weights"
 """Hint in error messages about negative weights."""
@@ -82,10 +82,7 @@ def read_edge_list(path: str, signed: bool = False, n_vertices: int | None = Non
 
 
 def _lines(path: str, numbered: bool) -> tuple[list[str], list[int], np.ndarray]:
-    """Return the flat list of the edges' ends, and the line number and weight of each edge.
-
-    ``numbered`` says whether the ends must be integers.
-    """
+    """Return ends of edges as a flat list, lines and weights; ``numbered`` ends are integers."""
     ends: list[str] = []
     lines: list[int] = []
     weights: list[str] = []  # empty without a weight
@@ -181,11 +178,9 @@ def _check_adjacency(
     If ``symmetric``, only one of the entries (i, j) and (j, i) is listed, otherwise both.
     """
 
-    def entry(ends: np.ndarray) -> str:
-        return str(tuple((ends + 1).tolist()))
-
     def refuse(k: int, message: str) -> None:
-        raise FileError(f"entry {entry(edges[k])} {message}", lines[k])
+        i, j = (edges[k] + 1).tolist()
+        raise FileError(f"entry {(i, j)} {message.format(mirror=(j, i))}", lines[k])
 
     if not signed and (k := checks.first_true(weights < 0)) is not None:
         refuse(k, f"must not be negative as the weight of an edge, got {weights[k]:.17g}; {SIGNS}")
@@ -201,12 +196,12 @@ def _check_adjacency(
     mirrored = columns * n + rows
     place = np.minimum(np.searchsorted(ascending, mirrored), len(keys) - 1)
     if (k := checks.first_true(ascending[place] != mirrored)) is not None:
-        refuse(k, f"has no mirror image {entry(edges[k, ::-1])}; an adjacency is symmetric")
+        refuse(k, "has no mirror image {mirror}; an adjacency is symmetric")
     other = weights[order[place]]
     # same tolerance as CellularSheaf: products such as A^T A are symmetric only up to rounding
     allowed = 8 * linalg.eps_of(float) * np.abs(weights).max(initial=0)
     if (k := checks.first_true(np.abs(weights - other) > allowed)) is not None:
-        mirror = f"its mirror image {entry(edges[k, ::-1])} is {other[k]:.17g}"
+        mirror = f"its mirror image {{mirror}} is {other[k]:.17g}"
         refuse(k, f"is {weights[k]:.17g}, but {mirror}; an adjacency is symmetric")
 
 
@@ -221,7 +216,7 @@ def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None =
     header, size = next(body, (0, ""))
     if not header:
         raise FileError("not a MatrixMarket matrix: no line with its size")
-    sizes = integers(size.split(), [header], "a number of the size line")
+    sizes = parsed(int, size.split(), [header], "a number of the size line")
     wanted = ("rows", "columns", "entries")[: 3 if coordinate else 2]
     if len(sizes) != len(wanted) or min(sizes) < 0:
         message = f"the size line must be `{' '.join(wanted)}`, got {shown(size.strip())}"
@@ -251,12 +246,9 @@ def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None =
         at.append(number)
     if len(at) != count:
         raise FileError(f"the size line promises {count} entries, the file holds {len(at)}", header)
-    values = numbers(weights, at, "the weight of an edge")
-    if pattern:
-        values = np.ones(count)
+    values = np.ones(count) if pattern else numbers(weights, at, "the weight of an edge")
     if coordinate:
-        found = ordinals(places, at, "a row or column", n)
-        edges = np.array(found, np.int64).reshape(-1, 2) - 1
+        edges = ordinals(places, at, "a row or column", n).reshape(-1, 2)
     else:
         listed = np.tri(n) if symmetric else np.ones((n, n))
         edges = np.argwhere(listed.T)[:, ::-1]  # column by column
@@ -271,18 +263,11 @@ def read_matrix_market(path: str, signed: bool = False, n_vertices: int | None =
 
 
 def _banner(line: str) -> tuple[bool, bool, bool]:
-    """Parse the banner, the first line of a MatrixMarket file.
-
-    Return whether the layout is "coordinate" and not "array", whether the field is "pattern", so
-    that entries have no weights, and whether only one triangle is listed ("symmetric").
-    """
+    """Return whether a MatrixMarket file has coordinates, no weights, and only one triangle."""
     words = line.lower().split()
     if len(words) != 5 or words[:2] != ["%%matrixmarket", "matrix"]:
-        raise FileError(
-            f"not a MatrixMarket matrix: the first line must be `%%MatrixMarket matrix ...`, got "
-            f"{shown(line)}",
-            1,
-        )
+        wanted = "not a MatrixMarket matrix: the first line must be `%%MatrixMarket matrix ...`"
+        raise FileError(f"{wanted}, got {shown(line)}", 1)
     layout, field, symmetry = words[2:]
     if layout not in ("coordinate", "array") or (layout == "array" and field == "pattern"):
         message = f"not a MatrixMarket matrix: unknown layout {shown(f'{layout} {field}')}"
@@ -321,13 +306,10 @@ def read_metis(path: str, signed: bool = False) -> EdgeList:
     for u, (number, line) in enumerate(body):
         words = line.split()
         if len(words) < skip or (len(words) - skip) % (1 + weighted):
-            wanted = "a weight after each neighbour"
+            wanted, got = "a weight after each neighbour", tables.counted(len(words), "number")
             if len(words) < skip:
                 wanted = f"{skip} vertex sizes and weights first"
-            message = (
-                f"the header's fmt requires {wanted}, got {tables.counted(len(words), 'number')}"
-            )
-            raise FileError(message, number)
+            raise FileError(f"the header's fmt requires {wanted}, got {got}", number)
         if skip:  # parsed although not needed, to detect damaged files
             numbers(words[:skip], [number], "a vertex size or weight")
         degrees[u] = (len(words) - skip) // (1 + weighted)
@@ -335,10 +317,9 @@ def read_metis(path: str, signed: bool = False) -> EdgeList:
         weights += words[skip + 1 :: 2] if weighted else []
     lines = np.array([number for number, _ in body], dtype=np.int64)
     rows = np.repeat(np.arange(n), degrees)
-    values = numbers(weights, lines[rows], "the weight of an edge")
-    if not weighted:
-        values = np.ones(len(rows))
-    columns = np.array(ordinals(neighbours, lines[rows], "a neighbour", n), dtype=np.int64) - 1
+    what = "the weight of an edge"
+    values = numbers(weights, lines[rows], what) if weighted else np.ones(len(rows))
+    columns = ordinals(neighbours, lines[rows], "a neighbour", n)
     edges = np.stack([rows, columns], axis=1)
     del neighbours, weights  # they are larger than all arrays
     if (k := checks.first_true(rows == columns)) is not None:
@@ -354,8 +335,7 @@ def read_metis(path: str, signed: bool = False) -> EdgeList:
 def _metis_header(words: list[str], line: int) -> tuple[int, int, int, bool]:
     """Parse the header, ``n m [fmt [ncon]]``.
 
-    Return the numbers of vertices, of edges, and of sizes and weights that begin each line; and
-    whether a weight follows each neighbour.
+    Return n, m, the number of words before the neighbours, and whether these have weights.
     """
     if not 2 <= len(words) <= 4:
         message = f"the header must be `n m [fmt [ncon]]`, got {tables.counted(len(words), 'word')}"
@@ -364,7 +344,7 @@ def _metis_header(words: list[str], line: int) -> tuple[int, int, int, bool]:
     if not re.fullmatch("[01]{1,3}", fmt):
         raise FileError(f"fmt must be up to three digits 0 or 1, got {shown(fmt)}", line)
     sizes, vertex_weights, weighted = (digit == "1" for digit in fmt.zfill(3))
-    n, m, *rest = integers([*words[:2], *words[3:]], [line], "a number of the header")
+    n, m, *rest = parsed(int, [*words[:2], *words[3:]], [line], "a number of the header")
     if min(n, m, *rest) < 0:
         raise FileError(f"the header must not hold negative numbers, got {min(n, m, *rest)}", line)
     return n, m, sizes + vertex_weights * (rest[0] if rest else 1), weighted

@@ -7,7 +7,7 @@ import re
 import traceback
 import zlib
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import BinaryIO, TypeAlias, TypeVar, cast
+from typing import BinaryIO, TypeAlias, cast
 
 import numpy as np
 
@@ -19,7 +19,8 @@ BLOCK = 2**18
 LONGEST = 2**28
 """Maximum length of a line. It keeps small compressed files from exhausting memory."""
 
-Reader = TypeVar("Reader", bound=Callable)
+Lines: TypeAlias = Sequence[int] | np.ndarray
+"""Numbers of lines."""
 
 
 class FileError(ValueError):
@@ -45,7 +46,7 @@ def reading(where: str, refusal: type[ValueError] = ValueError) -> Iterator[None
         raise refusal(tables.printable(f"{place}: {' '.join(what.split())}")) from None
 
 
-def reader_of(path: str, readers: Mapping[str, Reader], name: str, others: str = "") -> Reader:
+def reader_of(path: str, readers: Mapping[str, Callable], name: str, others: str = "") -> Callable:
     """Return the reader for a path's file extension, which may be followed by ``.gz``."""
     stem = path[:-3] if path.lower().endswith(".gz") else path
     ending = os.path.splitext(stem)[1].lower()
@@ -60,9 +61,6 @@ def reader_of(path: str, readers: Mapping[str, Reader], name: str, others: str =
 def shown(word: str) -> str:
     """Quote a word of a file for an error message, abbreviated if it is long."""
     return repr(word if len(word) <= 40 else word[:37] + "...")
-
-
-# ---------------------------------------------------------------- lines
 
 
 @contextlib.contextmanager
@@ -105,41 +103,11 @@ def read_lines(path: str) -> Iterator[str]:
             number += len(lines)
 
 
-# ---------------------------------------------------------------- numbers
-
-
-Lines: TypeAlias = Sequence[int] | np.ndarray
-"""Numbers of lines."""
-
-
-def integers(words: list[str], lines: Lines, what: str) -> list[int]:
-    """Convert words, the same number from each line, to Python integers of any size.
+def parsed(kind: type, words: list[str], lines: Lines, what: str) -> list:
+    """Convert words, the same number from each line, to Python's int, of any size, or to float.
 
     The error names the first invalid word, which is ``what``, and its line.
     """
-    return _converted(int, words, lines, what, "a whole number")
-
-
-def ordinals(words: list[str], lines: Lines, what: str, n: int) -> list[int]:
-    """Convert words, the same number from each line, to integers from 1 to n."""
-    values = integers(words, lines, what)
-    if values and not 1 <= min(values) <= max(values) <= n:
-        bad = next(k for k, value in enumerate(values) if not 1 <= value <= n)
-        message = f"{what} is out of range, got {shown(words[bad])}; they count from 1 to {n}"
-        raise FileError(message, lines[bad * len(lines) // len(words)])
-    return values
-
-
-def numbers(words: list[str], lines: Lines, what: str) -> np.ndarray:
-    """Convert words, the same number from each line, to finite float64 numbers."""
-    values = np.array(_converted(float, words, lines, what, "a number"), dtype=np.float64)
-    if (bad := checks.first_true(~np.isfinite(values))) is not None:
-        message = f"{what} must be finite, got {shown(words[bad])}"
-        raise FileError(message, lines[bad * len(lines) // len(words)])
-    return values
-
-
-def _converted(kind: Callable, words: list[str], lines: Lines, what: str, wanted: str) -> list:
     text = "".join(words)
     if text.isascii() and "_" not in text:  # int and float accept 1_000 and other digits
         try:
@@ -147,7 +115,27 @@ def _converted(kind: Callable, words: list[str], lines: Lines, what: str, wanted
         except ValueError:
             pass
     if len(words) == 1:
+        wanted = "a whole number" if kind is int else "a number"
         raise FileError(f"{what} must be {wanted}, got {shown(text)}", lines[0])
     # one by one, so that the error names the first invalid word
     pairs = zip(words, np.repeat(lines, len(words) // len(lines)), strict=True)
-    return [_converted(kind, [word], [line], what, wanted)[0] for word, line in pairs]
+    return [parsed(kind, [word], [line], what)[0] for word, line in pairs]
+
+
+def ordinals(words: list[str], lines: Lines, what: str, n: int) -> np.ndarray:
+    """Convert words, the same number from each line, from 1 .. n to indices 0 .. n - 1."""
+    values = parsed(int, words, lines, what)
+    if values and not 1 <= min(values) <= max(values) <= n:
+        bad = next(k for k, value in enumerate(values) if not 1 <= value <= n)
+        message = f"{what} is out of range, got {shown(words[bad])}; they count from 1 to {n}"
+        raise FileError(message, lines[bad * len(lines) // len(words)])
+    return np.array(values, dtype=np.int64) - 1
+
+
+def numbers(words: list[str], lines: Lines, what: str) -> np.ndarray:
+    """Convert words, the same number from each line, to finite float64 numbers."""
+    values = np.array(parsed(float, words, lines, what), dtype=np.float64)
+    if (bad := checks.first_true(~np.isfinite(values))) is not None:
+        message = f"{what} must be finite, got {shown(words[bad])}"
+        raise FileError(message, lines[bad * len(lines) // len(words)])
+    return values

@@ -13,27 +13,18 @@ import scipy.sparse
 
 from sheafcoarsen._support import CochainLike, ReadOnly, checks, ragged, tables
 from sheafcoarsen.coarsening import Coarsening, check_topology, coarsen, refresh_coarsening
-from sheafcoarsen.layers._readout import feature_array
 from sheafcoarsen.modes import LocalOperatorLike, compute_modes, local_operator_of, warn_if_tied
-from sheafcoarsen.operators import canonical_csr
-from sheafcoarsen.partition import (
-    METHODS,
-    Method,
-    Partition,
-    check_partition,
-    find_clusters,
-    warn_if_starved,
-)
+from sheafcoarsen.partition import METHODS, Method, Partition, check_partition, select
 from sheafcoarsen.sheaf import CellularSheaf, Topology, check_sheaf, graph_arrays, same_topology
 
 SelfLoops: TypeAlias = Literal["remove", "keep"]
 """Treatment of the diagonal of a pooled adjacency matrix."""
 
+# the usual advice is to change a rule, which layers do not have
 _TIED = {
     "name": "`out.coarsening.modes.tied`",
     "advice": "try another `n_modes`, or more clusters if these hold many components of the graph",
 }
-"""Words for TiedModesWarning, whose usual advice is to change a rule that layers do not have."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -50,8 +41,7 @@ class Pooling(ReadOnly):
         The cochain R* X of the coarse sheaf, where r_a = min(n_modes, N_a).
     x : ndarray, shape (K, M h)
         The values of ``x_lifted`` as one row per cluster, where M = ``n_modes``. Channel c of mode
-        i is at position i h + c and zero if i >= r_a. The array shares the memory of ``x_lifted``
-        if no cluster is padded.
+        i is at position i h + c and zero if i >= r_a.
     adjacency : csr_array, shape (K, K)
         A_c = S^T A S, exactly symmetric, without its diagonal unless ``self_loops`` is "keep".
     n_modes : int
@@ -106,9 +96,8 @@ class Pooling(ReadOnly):
         ----------
         x : array_like, shape (K, M g) or (sum r_a, g)
             Coarse features in the layout of ``x`` or ``x_lifted``, with any number g of channels.
-            Padding is ignored, so that Lift is the adjoint of Reduce. If K = sum r_a and M > 1, the
-            number of rows does not determine the layout. Then h columns mean the layout of
-            ``x_lifted`` and M h columns that of ``x``; any other number raises an error.
+            Padding is ignored, so that Lift is the adjoint of Reduce. If K = sum r_a and M > 1, h
+            columns mean the layout of ``x_lifted`` and M h that of ``x``; others are an error.
 
         Returns
         -------
@@ -150,17 +139,17 @@ class Pooling(ReadOnly):
                 f"g), got {x.shape}"
             )
         result = C.prolongation @ checks.cochain(C.sheaf, z, "x", " of the coarse sheaf")
-        n = C.fine.n_vertices
-        return (
-            result.reshape(n, C.fine.dim_c0 // n * result.shape[1]) if self.node_major else result
-        )
+        if self.node_major:
+            n = C.fine.n_vertices
+            result = result.reshape(n, C.fine.dim_c0 // n * result.shape[1])
+        return result
 
     def refresh(self, sheaf: CellularSheaf, X: CochainLike) -> Pooling:
         """Pool again with new maps on the same graph, for example between two training steps.
 
-        Clusters, the adjacency matrix (with the old loops) and all index arrays are reused
-        (:meth:`Coarsening.recoarsen`). Index arrays are recomputed if loops differ, as
-        those of a coarse sheaf may, which has no loops at clusters without internal energy.
+        Clusters, the adjacency matrix (with the old loops) and all index arrays are reused. Index
+        arrays are recomputed if loops differ, as those of a coarse sheaf may, which has no loops at
+        clusters without internal energy.
 
         Parameters
         ----------
@@ -189,32 +178,35 @@ class Pooling(ReadOnly):
         >>> again.partition is out.partition, again.adjacency is out.adjacency
         (True, True)
         """
-        fine = self.coarsening.fine
-        new_loops = not same_topology(fine, check_sheaf(sheaf))
-        if new_loops and not same_topology(_without_loops(fine), _without_loops(sheaf)):
-            check_topology(fine, sheaf, "HiSP")  # raises an error
+        C = self.coarsening
+        new_loops = not same_topology(C.fine, check_sheaf(sheaf))
+        if new_loops:
+            rest = []  # what must be equal
+            for F in (C.fine, sheaf):
+                proper = F.edges[:, 0] != F.edges[:, 1]
+                rest.append(Topology(F.edges[proper], F.vertex_dims, F.edge_dims[proper]))
+            if not same_topology(*rest):
+                check_topology(C.fine, sheaf, "HiSP")  # raises an error
         lifted, node_major = _lifted(sheaf, X)
-        C = refresh_coarsening(self.coarsening, sheaf, new_loops=new_loops)
+        C = refresh_coarsening(C, sheaf, new_loops=new_loops)
         if C.modes is not None:
             warn_if_tied(C.modes.tied, C.modes._discards_zero, **_TIED)
-        return Pooling(
-            C, ragged.read_only(C.pool(lifted)), self.adjacency, self.n_modes, node_major
-        )
+        x = ragged.read_only(C.pool(lifted))
+        return Pooling(C, x, self.adjacency, self.n_modes, node_major)
 
     def __repr__(self) -> str:
+        C, (dim, h) = self.coarsening, self.x_lifted.shape
         return (
-            f"Pooling({self.coarsening.fine.n_vertices} -> {len(self.coarsening.ranks)} vertices, "
-            f"{self.n_modes} modes, "
-            f"{self.x_lifted.shape[1]} channels, dim C^0 {self.coarsening.fine.dim_c0} -> "
-            f"{len(self.x_lifted)})"
+            f"Pooling({C.fine.n_vertices} -> {len(C.ranks)} vertices, {self.n_modes} modes, "
+            f"{h} channels, dim C^0 {C.fine.dim_c0} -> {dim})"
         )
 
     def _repr_html_(self) -> str:
-        C = self.coarsening
+        C, (dim, h) = self.coarsening, self.x_lifted.shape
         rows = [
             ("vertices", C.fine.n_vertices, len(C.ranks)),
-            ("dim C^0", C.fine.dim_c0, len(self.x_lifted)),
-            ("channels", self.x_lifted.shape[1], self.x_lifted.shape[1]),
+            ("dim C^0", C.fine.dim_c0, dim),
+            ("channels", h, h),
             ("modes per cluster", "", f"{self.n_modes}, kept {tables.span(C.ranks)}"),
             ("entries of the adjacency", "", self.adjacency.nnz),
         ]
@@ -223,9 +215,7 @@ class Pooling(ReadOnly):
 
 @dataclass(frozen=True)
 class HiSP:
-    """The hierarchical sheaf pooling layer of the paper's section 5.1.
-
-    Calling it pools a sheaf and its features.
+    """The hierarchical sheaf pooling layer of the paper's section 5.1, called to pool features.
 
     *Select* partitions the vertices. *Reduce* computes U_a* X_a, the coefficients of each cluster's
     features in its M lowest modes. *Connect* computes the coarse adjacency matrix S^T A S, whose
@@ -287,9 +277,7 @@ class HiSP:
         local_operator_of(self.local_operator)
         checks.choice("self_loops", self.self_loops, get_args(SelfLoops))
         for name, least in (("n_modes", 1), ("n_clusters", 1), ("seed", 0)):
-            object.__setattr__(
-                self, name, checks.whole_number(name, getattr(self, name), at_least=least)
-            )
+            vars(self)[name] = checks.whole_number(name, getattr(self, name), at_least=least)
 
     def _repr_html_(self) -> str:
         rows = [(item.name, str(getattr(self, item.name))) for item in fields(self)]
@@ -309,8 +297,7 @@ class HiSP:
         sheaf : CellularSheaf
         X : array_like, shape (N, d h) or (dim_c0, h)
             Features. If all stalks have the same dimension d, X may have one row per vertex, with
-            channel c of stalk coordinate i at position i h + c. Lifted features have one row per
-            stalk coordinate.
+            channel c of stalk coordinate i at position i h + c.
         adjacency : scipy sparse or array_like, shape (N, N), optional
             Symmetric weights for Connect and Select. By default every edge of the sheaf's graph has
             weight 1; parallel edges are summed, and a loop counts once on the diagonal.
@@ -325,8 +312,7 @@ class HiSP:
         ------
         ValueError
             If the features, the adjacency matrix or the partition do not match the size of the
-            sheaf, or :func:`select` raises an error, as for "spectral" with more than a few hundred
-            clusters.
+            sheaf, or :func:`select` raises an error.
 
         Warns
         -----
@@ -355,9 +341,7 @@ class HiSP:
             graph = matrix
             if matrix is None:  # not the sheaf itself, whose modes "spectral" would take
                 graph = CellularSheaf.constant(sheaf.edges, n_vertices=sheaf.n_vertices)
-            links, labels = find_clusters(graph, self.n_clusters, self.method, seed=self.seed)
-            warn_if_starved(links, labels)
-            partition = Partition(labels)
+            partition = select(graph, self.n_clusters, self.method, seed=self.seed)
         else:
             check_partition(sheaf, partition, "partition")
         entries = float(self.n_modes) * partition.n_clusters * lifted.shape[1]
@@ -372,12 +356,6 @@ class HiSP:
         C = coarsen(sheaf, partition, modes)
         A_c = _connect(edges, weights, partition, keep_loops=self.self_loops == "keep")
         return Pooling(C, ragged.read_only(C.pool(lifted)), A_c, self.n_modes, node_major)
-
-
-def _without_loops(sheaf: CellularSheaf) -> Topology:
-    """Return the edges of a sheaf that are not loops, and the dimensions of stalks."""
-    proper = sheaf.edges[:, 0] != sheaf.edges[:, 1]
-    return Topology(sheaf.edges[proper], sheaf.vertex_dims, sheaf.edge_dims[proper])
 
 
 def _lifted(sheaf: CellularSheaf, X: Any) -> tuple[np.ndarray, bool]:
@@ -430,20 +408,29 @@ def _connect(
     """Return A_c = S^T A S from the upper triangle of A, exactly symmetric and read-only."""
     K = partition.n_clusters
     ends = np.sort(partition.labels[edges], axis=1)
-    internal = ends[:, 0] == ends[:, 1]
-    if keep_loops:
-        with np.errstate(over="ignore"):  # overflow raises an error below
-            weights = np.where(internal & (edges[:, 0] != edges[:, 1]), 2 * weights, weights)
-    else:
-        ends, weights = ends[~internal], weights[~internal]
-    # the conversion to csr sums duplicates
-    doubles = weights.astype(np.float64)  # sums in single precision would lose digits
-    upper = scipy.sparse.csr_array((doubles, (ends[:, 0], ends[:, 1])), shape=(K, K))
-    with np.errstate(over="ignore"):
+    internal, proper = ends[:, 0] == ends[:, 1], edges[:, 0] != edges[:, 1]
+    with np.errstate(over="ignore"):  # overflow raises an error below
+        weights = np.where(internal & proper, 2 * weights, weights)
+        if not keep_loops:
+            ends, weights = ends[~internal], weights[~internal]
+        doubles = weights.astype(np.float64)  # sums in single precision would lose digits
+        # the conversion to csr sums duplicates
+        upper = scipy.sparse.csr_array((doubles, (ends[:, 0], ends[:, 1])), shape=(K, K))
         A_c = scipy.sparse.csr_array(upper + scipy.sparse.triu(upper, 1).T).astype(weights.dtype)
-    A_c.sort_indices()
+    A_c.sum_duplicates()  # has none, but is then marked as canonical
     if not np.isfinite(A_c.data).all():
         raise ValueError(f"sums of `adjacency` exceed the range of {A_c.dtype}: rescale it")
     for array in (A_c.data, A_c.indices, A_c.indptr):
         ragged.read_only(array)
-    return canonical_csr(A_c.data, A_c.indices, A_c.indptr, A_c.shape)
+    return A_c
+
+
+def feature_array(name: str, value: Any) -> np.ndarray:
+    """Check features and return them as a C-ordered 2-D array, so that reshaping is a view."""
+    array = checks.scalar_array(name, value)
+    if array.ndim != 2:
+        advice = f"{name}[:, None] for a single channel"
+        if array.ndim == 3:
+            advice = f"{name}.reshape(-1, {array.shape[2]}) for signals of shape (n, d, f)"
+        raise ValueError(f"`{name}` must be 2-dimensional, got shape {array.shape}: pass {advice}")
+    return checks.finite(f"`{name}`", np.ascontiguousarray(array))

@@ -28,8 +28,8 @@ class Sightings(ReadOnly):
     Parameters
     ----------
     edges : array_like of int, shape (s, 2), or list of pairs
-        (pose, landmark), both numbered from 0; or pairs (name, landmark) for a graph whose poses
-        have names, which `PoseGraph` replaces by indices. If all are numbers, they are indices.
+        (pose, landmark), both numbered from 0, or pairs (name, landmark) if the poses of the graph
+        have names that are not all numbers.
     points : array_like, shape (s, d)
         z, in the frame of the pose.
     tau : array_like, shape (s,)
@@ -61,10 +61,8 @@ class Sightings(ReadOnly):
             count = max([count, *checks.scalar_array("places", places).shape[:1]])
             places = _real("places", places, (count, points.shape[1]))
         if labels is not None and len(labels := tuple(labels)) < count:
-            raise ValueError(
-                f"`labels` must hold a name for each of {tables.counted(count, 'landmark')}, "
-                f"got {len(labels)}"
-            )
+            marks = tables.counted(count, "landmark")
+            raise ValueError(f"`labels` must hold a name for each of {marks}, got {len(labels)}")
         try:
             hash(labels)
         except TypeError as error:
@@ -122,8 +120,7 @@ class PoseGraph(ReadOnly):
     Raises
     ------
     ValueError, TypeError
-        If shapes are inconsistent, entries are not finite, matrices are not rotations, or weights
-        are not positive.
+        If shapes are inconsistent, or values are not finite, not rotations, or not positive.
 
     Examples
     --------
@@ -152,7 +149,7 @@ class PoseGraph(ReadOnly):
     sightings: Sightings | None = None
 
     def __post_init__(self) -> None:
-        edges = _pairs("edges", self.edges)
+        edges = _pairs(self.edges)
         m = len(edges)
         rotations = _rotations("rotations", self.rotations, (m, 2, 2), (m, 3, 3))
         dim = rotations.shape[1]
@@ -178,19 +175,16 @@ class PoseGraph(ReadOnly):
             if not isinstance(seen, Sightings):
                 raise TypeError(f"`sightings` must be Sightings, got {type(seen).__name__}")
             if (got := seen.points.shape[1]) != dim:
-                raise ValueError(
-                    f"`sightings` must have the dimension of the poses, {dim}, got {got}"
-                )
+                message = f"`sightings` must have the dimension of the poses, {dim}, got {got}"
+                raise ValueError(message)
             if seen.edges.dtype == object:
                 if labels is None:
                     raise ValueError("`sightings` name poses, but the graph has no `vertex_labels`")
                 who = naming.named_vertices("sightings", list(seen.edges[:, 0]), labels)
                 seen = replace(seen, edges=np.stack([who, seen.edges[:, 1].astype(int)], axis=1))
             if (bad := checks.first_true(seen.edges[:, 0] >= n)) is not None:
-                raise ValueError(
-                    f"`sightings.edges[{bad}]` refers to pose {seen.edges[bad, 0]}, "
-                    f"but there are {tables.counted(n, 'pose')}"
-                )
+                name = f"`sightings.edges[{bad}]` refers to pose {seen.edges[bad, 0]}"
+                raise ValueError(f"{name}, but there are {tables.counted(n, 'pose')}")
         vars(self).update(  # as the class is frozen
             edges=edges,
             rotations=rotations,
@@ -224,14 +218,14 @@ class PoseGraph(ReadOnly):
                     f"`information[{e}]` must be symmetric, got {information[e, p, q]:g} at "
                     f"{(p, q)} and {information[e, q, p]:g} at {(q, p)}"
                 )
-            found = concentrations(information, dim)
-            if (bad := checks.first_true(found.fails)) is not None:
+            kappa, tau, (rotation_fails, translation_fails, _) = concentrations(information, dim)
+            if (bad := checks.first_true(rotation_fails | translation_fails)) is not None:
                 raise ValueError(
                     f"`information[{bad}]` must have positive definite blocks of the translation "
                     f"and of the rotation, got {information[bad].tolist()}: omit the measurement, "
                     f"or pass information=None with your own `kappa` and `tau`"
                 )
-            checked = {"information": information, "kappa": found.kappa, "tau": found.tau}
+            checked = {"information": information, "kappa": kappa, "tau": tau}
         for name, given in (("kappa", self.kappa), ("tau", self.tau)):
             if given is None:
                 continue
@@ -262,7 +256,7 @@ class PoseGraph(ReadOnly):
 
         Its sections are the transposed rotations of poses that satisfy all measurements.
         """
-        sheaf = self._connection.rotation_sheaf
+        sheaf = self._connection.without_positions.sheaf
         return sheaf if self.vertex_labels is None else sheaf.with_labels(self.vertex_labels)
 
     @cached_property
@@ -409,14 +403,14 @@ def edge_indices(name: str, value: npt.ArrayLike, n_edges: int) -> np.ndarray:
     return indices
 
 
-def _pairs(name: str, value: npt.ArrayLike) -> np.ndarray:
-    """Check that a value is an array (m, 2) of non-negative integers, and return a copy."""
-    edges = checks.integer_array(name, value if np.size(value) else np.zeros((0, 2)), ndim=2)
+def _pairs(value: npt.ArrayLike) -> np.ndarray:
+    """Check that edges are an array (m, 2) of non-negative integers, and return a copy."""
+    edges = checks.integer_array("edges", value if np.size(value) else np.zeros((0, 2)), ndim=2)
     if edges.shape[1] != 2:
-        raise ValueError(f"`{name}` must have shape (m, 2), got {edges.shape}")
+        raise ValueError(f"`edges` must have shape (m, 2), got {edges.shape}")
     if (bad := checks.first_true((edges < 0).any(axis=1))) is not None:
-        raise ValueError(f"`{name}[{bad}]` must not be negative, got {edges[bad].tolist()}")
-    checks.vertex_count(name, int(edges.max(initial=-1)) + 1)
+        raise ValueError(f"`edges[{bad}]` must not be negative, got {edges[bad].tolist()}")
+    checks.vertex_count("edges", int(edges.max(initial=-1)) + 1)
     return ragged.read_only(edges)
 
 
@@ -428,7 +422,7 @@ def _named_pairs(value: Any) -> np.ndarray:
         isinstance(pair, list | tuple) and pair and not isinstance(pair[0], numbers.Number)
         for pair in value
     ):
-        return _pairs("edges", value)
+        return _pairs(value)
     edges = np.empty((len(value), 2), dtype=object)
     for i, pair in enumerate(value):
         if not isinstance(pair, list | tuple) or len(pair) != 2:

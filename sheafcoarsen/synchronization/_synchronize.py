@@ -43,10 +43,9 @@ def synchronize(
 ) -> Synchronization:
     """Fit rotations, and positions if translations are measured, to measured relative poses.
 
-    Frames of low energy, n blocks of d x d, are rounded to the nearest rotations by singular value
-    decompositions. Positions solve a linear least-squares problem with these rotations.
-    With ``refine``, Gauss-Newton then reduces the total cost. ``S.certify()`` checks whether the
-    result is optimal.
+    Frames of low energy, n blocks of d x d, are rounded to the nearest rotations. Positions solve a
+    linear least-squares problem with these rotations. With ``refine``, Gauss-Newton then reduces
+    the total cost. ``S.certify()`` checks whether the result is optimal.
 
     Parameters
     ----------
@@ -85,17 +84,15 @@ def synchronize(
     Raises
     ------
     ValueError, TypeError
-        If a sheaf is not a connection; for refinement with reflections or in other dimensions; for
-        ``start`` or ``method`` with ``robust``; for ``method`` with ``start``; for ``trusted``
-        without ``robust``.
+        If a sheaf is not a connection, cannot be refined, or options exclude each other.
     NotConverged
         If the eigensolver or a linear solver does not converge.
 
     Warns
     -----
     SingularProblemWarning
-        If the frames are not determined, because there is no gap after their eigenvalues, or
-        because too few landmarks connect parts of the graph.
+        If poses are not determined: there is no gap after the eigenvalues of the frames, or too few
+        landmarks connect parts of the graph.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""Measurements as one sheaf whose energy is the cost; isotropic information (SE-Sync)."""
+"""Measurements as one sheaf whose energy is the cost, and their weights (SE-Sync)."""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -13,10 +13,9 @@ from sheafcoarsen.sheaf import CellularSheaf, check_unitary, component_labels, t
 
 @dataclass(frozen=True, eq=False)
 class Connection:
-    """Measured transports and displacements in double precision.
+    """Measured transports and displacements, in double precision; landmarks follow poses.
 
-    A displacement z of (i, j) says that the position t_j is about t_i + R_i z. Sightings measure
-    displacements only; landmarks are numbered after poses.
+    A displacement z of (i, j) says that the position t_j is about t_i + R_i z.
     """
 
     n_vertices: int  # number of poses
@@ -45,6 +44,8 @@ class Connection:
     @property
     def without_positions(self) -> "Connection":
         """The connection without displacements and sightings."""
+        if not self.has_positions:
+            return self
         ends, m = self.edges, len(self.transports)
         return replace(self, ends=ends, points=np.zeros((m, 0)), tau=np.zeros(m), n_landmarks=0)
 
@@ -84,35 +85,29 @@ class Connection:
         return f"{'SO' if self.proper.all() else 'O'}({self.dim})"
 
     @cached_property
-    def rotation_sheaf(self) -> CellularSheaf:
-        """Sheaf of the weighted transports."""
-        (m, d, _), n = self.transports.shape, self.n_vertices
-        roots = np.sqrt(self.weights)[:, None, None]
-        tail, head = roots * np.eye(d, dtype=self.transports.dtype), roots * self.transports
-        return trusted_sheaf(self.edges, np.full(n, d), np.full(m, d), tail.ravel(), head.ravel())
-
-    @cached_property
     def sheaf(self) -> CellularSheaf:
         """Sheaf whose energy is the cost.
 
-        If only rotations are measured, its stalks have dimension d. Otherwise a pose has the stalk
-        R^(d + 1) with the value [R_i^T; t_i^T], a landmark the stalk R with its position as value.
-        The maps of an edge are [[sqrt(kappa) R_ij^T, 0], [sqrt(tau) t_ij^T, sqrt(tau)]] and
-        diag(sqrt(kappa) I, sqrt(tau)), those of a sighting [sqrt(tau) z^T, sqrt(tau)] and
-        [sqrt(tau)].
+        If only rotations are measured, its stalks have dimension d and the values R_i^T. Otherwise
+        a pose has the stalk R^(d + 1) with the value [R_i^T; t_i^T], a landmark the stalk R with
+        its position as value. The maps of an edge are [[sqrt(kappa) R_ij^T, 0],
+        [sqrt(tau) t_ij^T, sqrt(tau)]] and diag(sqrt(kappa) I, sqrt(tau)), those of a sighting
+        [sqrt(tau) z^T, sqrt(tau)] and [sqrt(tau)].
         """
+        (m, d, _), n = self.transports.shape, self.n_vertices
+        roots, move_roots = np.sqrt(self.weights)[:, None, None], np.sqrt(self.tau)
         if not self.has_positions:
-            return self.rotation_sheaf
-        m, d = self.transports.shape[:2]
-        roots, move_roots = np.sqrt(self.weights), np.sqrt(self.tau)
+            tail, head = roots * np.eye(d, dtype=self.transports.dtype), roots * self.transports
+            dims = np.full(n, d), np.full(m, d)
+            return trusted_sheaf(self.edges, *dims, tail.ravel(), head.ravel())
         moves = move_roots[:, None] * np.hstack([self.points, np.ones((len(self.points), 1))])
         tail, head = np.zeros((2, m, d + 1, d + 1))
-        tail[:, :d, :d] = roots[:, None, None] * self.transports.swapaxes(1, 2)
-        head[:, range(d), range(d)] = roots[:, None]
+        tail[:, :d, :d] = roots * self.transports.swapaxes(1, 2)
+        head[:, range(d), range(d)] = roots[:, 0]
         tail[:, d], head[:, d, d] = moves[:m], move_roots[:m]
         return trusted_sheaf(
             self.ends,
-            np.repeat([d + 1, 1], [self.n_vertices, self.n_landmarks]),
+            np.repeat([d + 1, 1], [n, self.n_landmarks]),
             np.repeat([d + 1, 1], [m, len(moves) - m]),
             np.append(tail, moves[m:]),
             np.append(head, move_roots[m:]),
@@ -142,8 +137,7 @@ class Poses(NamedTuple):
 def read_connection(sheaf: CellularSheaf) -> Connection:
     """Return the connection given by a sheaf whose maps are multiples of orthogonal matrices.
 
-    Both maps of an edge must have the same factor sqrt(w), up to sqrt(eps). Then U = A* B / w for
-    the maps A at the tail and B at the head; edges of weight 0 are ignored.
+    Both maps A and B of an edge have the same factor sqrt(w), up to sqrt(eps); U = A* B / w.
     """
     if not sheaf.dim_c0:
         raise ValueError(f"`F` must have vertices and stalks of dimension at least 1, got {sheaf}")
@@ -198,35 +192,18 @@ def angles_of(turns: np.ndarray) -> np.ndarray:
     return np.where(np.linalg.det(turns) > 0, np.arctan2(sines, cosines), np.pi)
 
 
-class Concentrations(NamedTuple):
-    """Concentrations (m,) of rotations and translations, and masks of invalid matrices."""
+def concentrations(
+    information: np.ndarray, dim: int
+) -> tuple[np.ndarray, np.ndarray, tuple[np.ndarray, ...]]:
+    """Return kappa and tau of information matrices (m, p, p), translations first, and masks.
 
-    kappa: np.ndarray
-    tau: np.ndarray
-    rotation_fails: np.ndarray  # the rotation's block is not positive definite
-    fails: np.ndarray  # one of the two blocks is not positive definite
-    indefinite: np.ndarray  # both blocks are positive definite, but the matrix is not
-
-
-def concentrations(information: np.ndarray, dim: int) -> Concentrations:
-    """Return kappa and tau of information matrices, (m, 3, 3) for dim 2 or (m, 6, 6) for dim 3.
-
-    Translations come first. tau is the harmonic mean d / tr(inv(Omega_t)) of the translation's
-    eigenvalues; kappa the information of the angle in the plane, and half the harmonic mean in
-    space, 3 / (2 tr(inv(Omega_R))) (Rosen et al. 2019).
+    They are the harmonic means of the eigenvalues of the rotation's and the translation's block,
+    the former divided by d - 1 (Rosen et al. 2019). The masks (m,) are True where the block of the
+    rotation, that of the translation, or the matrix is not positive definite.
     """
     kappa, rotation_fails = harmonic_means(information[:, dim:, dim:])
-    kappa = kappa / (dim - 1)
     tau, translation_fails = harmonic_means(information[:, :dim, :dim])
-    _, matrix_fails = _scaled(information)
-    fails = rotation_fails | translation_fails
-    return Concentrations(kappa, tau, rotation_fails, fails, matrix_fails & ~fails)
-
-
-def isotropic_information(kappa: np.ndarray, tau: np.ndarray, dim: int) -> np.ndarray:
-    """Return isotropic information matrices with given concentrations (SE-Sync)."""
-    diagonal = np.repeat([tau, (dim - 1) * kappa], [dim, dim * (dim - 1) // 2], axis=0).T
-    return diagonal[:, :, None] * np.eye(diagonal.shape[1])
+    return kappa / (dim - 1), tau, (rotation_fails, translation_fails, _scaled(information)[1])
 
 
 def harmonic_means(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -238,10 +215,7 @@ def harmonic_means(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _scaled(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Return matrices scaled to unit diagonal, and a mask of those not positive definite.
-
-    The latter are replaced by the identity.
-    """
+    """Return matrices scaled to unit diagonal, or I, and a mask of those not positive definite."""
     k = blocks.shape[1]
     diagonal = np.einsum("eii->ei", blocks)
     fails = ~(diagonal > 0).all(axis=1)
@@ -250,8 +224,7 @@ def _scaled(blocks: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         scaled = blocks / roots[:, :, None] / roots[:, None, :]
     fails |= ~np.isfinite(scaled).all(axis=(1, 2))
     scaled[fails] = np.eye(k)
-    fails |= np.linalg.eigvalsh(scaled)[:, 0] <= linalg.zero_level(
-        k, linalg.eps_of(float), float(k)
-    )
+    smallest = np.linalg.eigvalsh(scaled)[:, 0]
+    fails |= smallest <= linalg.zero_level(k, linalg.eps_of(float), float(k))
     scaled[fails] = np.eye(k)
     return scaled, fails

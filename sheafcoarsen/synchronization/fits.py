@@ -17,15 +17,13 @@ from sheafcoarsen.synchronization.refinement import refined_poses
 def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.ndarray]:
     """Return frames (n, d, d) from the d lowest modes of each component, and d + 1 eigenvalues.
 
-    The eigenvalues are those of the component with the smallest gap after the d-th; the gap of a
-    vertex without edges is inf.
+    The eigenvalues are those of the component with the smallest gap, which is inf without edges.
     """
     d, component = connection.dim, connection.component
     frames = np.tile(np.eye(d, dtype=connection.transports.dtype), (connection.n_vertices, 1, 1))
-    lowest = np.append(np.zeros(d), np.inf)
+    lowest, sheaf = np.append(np.zeros(d), np.inf), connection.without_positions.sheaf
     for c in np.flatnonzero(np.bincount(component) > 1):
-        sheaf = connection.rotation_sheaf.subsheaf(component == c)
-        E = eigenmodes(sheaf, d + 1, tol=1e-9, seed=seed)
+        E = eigenmodes(sheaf.subsheaf(component == c), d + 1, tol=1e-9, seed=seed)
         low, high = E.values[d - 1 :]
         if high - low < lowest[d] - lowest[d - 1]:
             lowest = E.values
@@ -41,10 +39,9 @@ def spectral_frames(connection: Connection, seed: int) -> tuple[np.ndarray, np.n
 
 
 def extended_rotations(connection: Connection) -> np.ndarray:
-    """Return rotations nearest to the frames of minimum cost, with the first pose fixed at (I, 0).
+    """Return rotations nearest to frames of minimum cost, with (I, 0) at every first pose.
 
-    Every component has such a pose. If landmarks connect components of the connection, frames may
-    be undetermined, and the solution of minimum norm is used.
+    If landmarks connect components, frames may be undetermined; then they have minimum norm.
     """
     n, d, sheaf, roots = connection.n_vertices, connection.dim, connection.sheaf, connection.roots
     poses = roots[roots < n]
@@ -74,8 +71,7 @@ def least_energy(
 ) -> np.ndarray:
     """Return x (dim_c0, h) that minimizes norm(delta x - b), with given values at the roots.
 
-    On entry ``x`` is 0 except at the roots. Normal equations are not factored if that is too
-    expensive or x is not determined.
+    On entry ``x`` is 0 elsewhere. If it is not ``determined``, normal equations are not factored.
     """
     at_roots = ragged.range_of_blocks(sheaf.vertex_offsets, roots)
     free = np.ones(len(x), bool)
@@ -124,11 +120,10 @@ def squared_residuals(connection: Connection, poses: Poses) -> np.ndarray:
 
 
 def least_residual_poses(connection: Connection) -> Poses:
-    """Return poses that nearly minimize the sum of unsquared residuals.
+    """Return poses that nearly minimize the sum of unsquared residuals, by reweighting.
 
-    Least squares distributes the error of an outlier over all edges of its cycles. Here poses are
-    refitted with edges weighted by the inverse of the last residual. Rotations are also weighted by
-    the residuals of their translations, since outliers usually have errors in both.
+    Rotations are also weighted by the residuals of their translations, since outliers usually have
+    errors in both.
     """
     poses = fit(connection)
     for _ in range(10):  # outliers rank nearly as high after 5, no higher after 20
@@ -187,13 +182,12 @@ def truncated_fit(
 
     Graduated non-convexity (Yang et al., RA-L 2020) with extensions of minimum energy is least
     sensitive to wrong loops; then, with refined poses, it recovers correct loops and discards more
-    of the wrong ones that agree with each other. Extensions fit rotations first, and the error of a
-    rotation times the length of a translation may exceed the error of the latter. If measurements
-    are discarded, another start has the sum of both variances, and the result is the one of lower
-    truncated cost.
+    of the wrong ones that agree with each other. If measurements are discarded, another start adds
+    to the variance of a translation that of its rotation, which is fitted first, times its length;
+    the result is the one of lower truncated cost.
     """
-    d, complex_ = connection.dim, connection.transports.dtype.kind == "c"
-    freedom = d**2 if complex_ else max(d * (d - 1) // 2, 1)
+    d = connection.dim
+    freedom = d**2 if connection.transports.dtype.kind == "c" else max(d * (d - 1) // 2, 1)
     # squared residuals of Gaussian errors exceed c2 with probability 0.001
     c2 = float(chdtri(freedom + connection.points.shape[1], 1e-3))
 

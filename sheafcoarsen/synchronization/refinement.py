@@ -27,9 +27,9 @@ LENGTHS = 20
 class PoseSheaf:
     """Sheaf of the derivatives of all residuals, whose maps are updated for given poses.
 
-    Formulas are those of space. In the plane only rotations about the third axis remain: the last
-    of three coordinates of omega, and the first two of v. The unit of v, ``length``, is that of
-    translations that change residuals about as much as a rotation by one radian.
+    Formulas are those of space; in the plane only the last coordinate of omega and the first two of
+    v remain. A translation by ``length``, the unit of v, changes residuals about as much as a
+    rotation by one radian.
     """
 
     def __init__(self, connection: Connection) -> None:
@@ -214,10 +214,9 @@ def certificate(connection: Connection, poses: Poses, cost: float, tol: float) -
     With Q the Laplacian of the joint sheaf, X its cochain, Lambda_i the symmetric part of
     (Q X)_i R_i, and S = Q - Lambda, the cost of other poses Z is the sum of the traces of Lambda_i
     plus tr(Z* S Z). After a rigid motion of each component, Z - X is zero at its root. If S is
-    positive definite on such cochains, every cost is therefore at least that of X minus tr(E* S^-1
-    E), E = S X: a bound of second order in the gradient. Otherwise the bound is the sum of the
-    traces plus n d mu, with mu the smallest eigenvalue of S after minimization over the rows of
-    positions (Rosen et al. 2019). Poses that agree with all measurements to rounding are optimal.
+    positive definite on such cochains, every cost is at least that of X minus tr(E* S^-1 E), E =
+    S X. Otherwise the bound is the sum of the traces plus n d mu, with mu the smallest eigenvalue
+    of S after minimization over positions (Rosen et al. 2019).
     """
     turns, moves = costs_of(connection, poses)
     unit, points = (30 * EPS) ** 2, [*poses.positions[connection.ends.T], connection.points]

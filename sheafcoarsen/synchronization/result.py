@@ -30,8 +30,7 @@ if TYPE_CHECKING:
 class Synchronization(ReadOnly):
     """Absolute poses fitted to measured relative poses; :func:`synchronize` computes them.
 
-    Each connected component has its own frame, in which its first vertex has the identity as
-    rotation and is at the origin.
+    Each connected component has its own frame, in which its first vertex has the pose (I, 0).
 
     Attributes
     ----------
@@ -51,8 +50,7 @@ class Synchronization(ReadOnly):
     edge_costs : ndarray, shape (m,)
         kappa norm(R_j - R_i R_ij)_F^2 + tau norm(t_j - t_i - R_i t_ij)^2.
     cost : float
-        Sum of the edge costs, weighted by ``weights``, and of the costs of sightings: the cost of
-        SE-Sync.
+        The cost of SE-Sync: the edge costs, weighted by ``weights``, and those of sightings.
     weights : ndarray, shape (m,), or None
         0 for measurements that a robust fit discards, 1 for the others; None without ``robust``.
     eigenvalues : ndarray, shape (d + 1,), or None
@@ -154,8 +152,7 @@ class Synchronization(ReadOnly):
         """Residual of each edge (m,) in a robust fit, in standard deviations.
 
         The fit approximately minimizes the sum of residuals, not of squares. With landmarks, or
-        after ``robust="tls"``, the residuals are those at these poses. Edges on no cycle have
-        residual 0.
+        after ``robust="tls"``, the fit is this result. Edges on no cycle have residual 0.
         """
         connection, poses = connection_from(self.measurements), self._poses
         if self.weights is None and not connection.n_landmarks:
@@ -229,10 +226,10 @@ class Synchronization(ReadOnly):
         Returns
         -------
         pandas.DataFrame
-            A row for each edge or sighting of a landmark, by its index as an edge of
-            ``G.joint_sheaf()`` (sightings from m on), in the order of descending suspicion: the
-            vertices it leads from and to, suspicion, residual at these poses (both in standard
-            deviations), angle (nan for sightings), cost, and distance and weight if known.
+            A row for each edge of ``G.joint_sheaf()`` (sightings from m on), in the order of
+            descending suspicion: the vertices it leads from and to, suspicion, residual at these
+            poses (both in standard deviations), angle (nan for sightings), cost, and distance and
+            weight if known.
 
         Raises
         ------
@@ -256,9 +253,9 @@ class Synchronization(ReadOnly):
         """Return a lower bound on the minimum cost, and whether these poses attain it.
 
         The bound comes from the Lagrange multipliers (Rosen et al., IJRR 2019) of poses that are
-        refined if possible, for measurements weighted by ``weights``. Its gap is that of the poses
-        of this result: poses that were not refined rarely attain the bound. If the relaxation is
-        not tight, an optimum may not be recognized; a certified optimum is always one.
+        refined if possible, for measurements weighted by ``weights``. Its gap is that of these
+        poses, which rarely attain the bound if they were not refined. If the relaxation is not
+        tight, an optimum may not be recognized; a certified optimum is always one.
 
         Parameters
         ----------

@@ -32,7 +32,7 @@ def name_of(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-MODULES_OF_PAIRS = {"_networkx", "_save_load"}
+MODULES_OF_PAIRS = {"_g2o", "_networkx", "_save_load"}
 
 
 def is_defined_in(name, path):

@@ -629,9 +629,13 @@ sc.save(path="c.npz", obj=C) | sc.load(path="c.npz") | sc.read_g2o(path="c.g2o",
     path=b"c.npz" -> TypeError: `path` must be a path, got bytes
     path=None -> TypeError: `path` must be a path, got NoneType
 sc.to_networkx(sheaf=F)
+    sheaf=PATH -> TypeError: `sheaf` must be a CellularSheaf, got Graph
 sc.from_networkx(graph=sc.to_networkx(F))
+    graph=[[0, 1]] -> TypeError: `graph` must be a networkx graph, got list
 networkx_edge(tail_map=np.ones((2, 1)), head_map=np.ones((2, 3)), index=0)
+    tail_map=[["x"]] -> TypeError: edge 0 -> 1: `tail_map` must hold float32
 networkx_vertex(dim=2, dtype=np.float32, unlabelled=True)
+    dtype="int8" -> TypeError: `graph.graph['dtype']` must be float32
 sc.from_edge_index(edge_index=[[0, 1, 1, 2], [1, 0, 2, 1]], maps=np.ones((4, 2, 1)), vertex_dims=[1,
         1, 1, 5], n_vertices=4)
 gallery.bundle(graph=PATH, dim=2, noise=0.1, seed=0)
@@ -721,6 +725,11 @@ sc.write_g2o(path="w.g2o", G=POSES, S=sc.synchronize(POSES))
     G=NO_POSES(), S=None -> `G` must have vertices
     G=dataclasses.replace(POSES, sightings=sc.Sightings([[0, 0]], [[1.0, 2.0]], 1.0))
         -> `S` must have the landmarks of `G`, 1 in all, got 0
+    G=F -> TypeError: `G` must be a PoseGraph, got CellularSheaf
+    S=3 -> TypeError: `S` must be a Synchronization, got int
+    S=sc.synchronize(POSES.sheaf)
+        -> `S` must hold 4 poses of dimension 2, got no translations: synchronize(G) returns them
+    G=dataclasses.replace(POSES, n_vertices=5), S=None -> vertex 4 has no measurements
 ELIMINATION.refresh(sheaf=F)
 sc.eliminate(sheaf=F, keep=[0, 3], max_neighbors=2)
     keep=[4] -> `keep[0]` = 4 is out of range for 4 vertices
@@ -839,6 +848,8 @@ in_folder(lambda folder: sc.save(folder / "no" / "c.npz", C))
         -> FileNotFoundError: there is no folder
 in_folder(lambda folder: sc.save(folder, C)) -> IsADirectoryError: is a folder, not a file
 in_folder(sc.load) -> IsADirectoryError: Is a directory
+sc.read_graph("absent.txt", -1) -> `dim` must be at least 0, got -1
+sc.read_graph("absent.txt", 2.0) -> TypeError: `dim` must be an integer, got 2.0
 # signals
 sc.fit_maps(edges=EDGES, edge_dim=2, X=[*SIGNALS[:3], SIGNALS[3, :, :2]]) -> `X[3]` must have shape
 sc.fit_maps(X=SIGNALS, edges=EDGES, edge_dim=5) -> `edge_dim` must be at most d_u + d_v

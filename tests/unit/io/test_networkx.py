@@ -33,18 +33,6 @@ def test_labels_equal_to_indices_are_kept():
     assert sc.from_networkx(G).vertex_labels == (0, 1, 2, "new")
 
 
-def test_attributes_of_the_networkx_graph():
-    F = sc.CellularSheaf(
-        [[1, 0], [1, 1]], [[[1, 2], [3, 4]], [[5, 6]]], [[[7], [8]], [[9, 10]]], [1, 2, 4]
-    )
-    G = sc.to_networkx(F)
-    assert dict(G.nodes(data="dim")) == {0: 1, 1: 2, 2: 4}
-    assert [
-        (u, v, d["index"], d["tail_map"].tolist(), d["head_map"].tolist())
-        for u, v, d in G.edges(data=True)
-    ] == [(1, 0, 0, [[1, 2], [3, 4]], [[7], [8]]), (1, 1, 1, [[5, 6]], [[9, 10]])]
-
-
 def own_graph():
     G = nx.MultiDiGraph()
     G.add_edge("b", "a", tail_map=[[1.0, 2.0]], head_map=[[3.0]])
@@ -113,14 +101,3 @@ NUMBERED = sc.to_networkx(sc.from_networkx(own_graph()))
 def test_error_names_missing_or_invalid_attributes(graph, message):
     with pytest.raises(ValueError, match=message):
         sc.from_networkx(graph)
-
-
-def test_from_networkx_rejects_other_types():
-    with pytest.raises(TypeError, match="`graph` must be a networkx graph, got list"):
-        sc.from_networkx([[0, 1]])
-    with pytest.raises(TypeError, match="edge 'a' -> 'b': `tail_map` must hold float32"):
-        sc.from_networkx(changed(tail_map=[["x"]]))
-    with pytest.raises(TypeError, match=r"graph\.graph\['dtype'\].* must be float32"):
-        sc.from_networkx(nx.DiGraph(dtype="int8"))
-    with pytest.raises(TypeError, match="`sheaf` must be a CellularSheaf, got MultiDiGraph"):
-        sc.to_networkx(own_graph())

@@ -267,10 +267,3 @@ def test_unknown_file_extension_raises_error_that_lists_known_ones(tmp_path):
         for ending in (*ENDINGS, ".edges", ".edgelist", ".tsv", ".el", ".gz"):
             assert ending in message
         assert message.endswith("read_g2o reads .g2o, read_mesh .off, .obj and .ply, load .npz")
-
-
-def test_dim_is_checked_before_the_file(tmp_path):
-    with raises("ValueError: `dim` must be at least 0, got -1"):
-        read_graph(tmp_path / "absent.txt", -1)
-    with raises("TypeError: `dim` must be an integer, got 2.0"):
-        read_graph(tmp_path / "absent.txt", 2.0)

@@ -9,7 +9,7 @@ import pytest
 from scipy.spatial.transform import Rotation
 
 import sheafcoarsen as sc
-from sheafcoarsen.synchronization._pose_graph import connection_from, order_of
+from sheafcoarsen.synchronization._pose_graph import connection_from
 from sheafcoarsen.synchronization.connection import angles_of, read_connection
 from sheafcoarsen.synchronization.fits import nearest_rotations, spectral_frames, with_positions
 from tests.support.helpers import assert_residual, subspace_difference
@@ -35,20 +35,6 @@ def test_true_rotations_are_a_section_of_the_sheaf_weighted_by_kappa(dim):
     assert (G.dim, G.n_edges, G.sheaf.n_edges, G.sheaf.map_shape) == (dim, 3, 3, (dim, dim))
     H = dataclasses.replace(G, rotations=np.tile(np.eye(dim), (3, 1, 1)))
     assert sc.global_sections(H.sheaf).h0 == dim
-
-
-@pytest.mark.parametrize(
-    ("labels", "order"),
-    [
-        (None, [0, 1, 2, 3]),
-        ([7, -2, 10**30, 3], [2, 0, 3, 1]),
-        ([7, "b", 2, 3], [0, 1, 2, 3]),
-        (["d", "c", "b", "a"], [0, 1, 2, 3]),
-    ],
-)
-def test_poses_are_ordered_by_ids_if_all_are_integers(labels, order):
-    G, _ = pose_graph(2, EDGES, n=4, vertex_labels=labels)
-    assert order_of(G).tolist() == order
 
 
 def test_arrays_are_read_only_copies(dim):

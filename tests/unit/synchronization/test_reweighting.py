@@ -112,9 +112,11 @@ def test_odometry_joins_consecutive_labels_not_indices():
     inverse = G.rotations.swapaxes(1, 2)
     moves = -np.einsum("eij,ej->ei", inverse, G.translations)
     backward = dataclasses.replace(G, edges=G.edges[:, ::-1], rotations=inverse, translations=moves)
-    graphs = G, named, backward, moved
+    mixed = dataclasses.replace(named, vertex_labels=(*labels[:7], "last"))
+    large = dataclasses.replace(named, vertex_labels=[10**30 + label for label in labels])
+    graphs = G, named, large, backward, moved, mixed
     left_out = [sc.synchronize(H, robust="tls").weights[0] < 0.5 for H in graphs]
-    assert left_out == [False, False, False, True]
+    assert left_out == [False, False, False, False, True, True]
 
 
 @pytest.mark.parametrize("unmeasured", [[(3, 4)], [(2, 3), (3, 4)]])

@@ -1,18 +1,26 @@
-"""Reader of pose graphs in g2o text, as measurements or as a connection sheaf of rotations."""
+"""Pose graphs in g2o text, read as measurements or as a connection of rotations, and written."""
 
 from __future__ import annotations
 
+import gzip
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Literal, NamedTuple, TypeAlias, get_args, overload
 
 import numpy as np
 from scipy.spatial.transform import Rotation
 
-from sheafcoarsen._support import PathLike, checks
-from sheafcoarsen.io.text import FileError, integers, numbers, read_lines, reading, shown
+from sheafcoarsen._support import PathLike, checks, files
+from sheafcoarsen.io.text import FileError, numbers, parsed, read_lines, reading, shown
 from sheafcoarsen.sheaf import CellularSheaf
-from sheafcoarsen.synchronization import PoseGraph, Sightings, concentrations, harmonic_means
+from sheafcoarsen.synchronization import (
+    PoseGraph,
+    Sightings,
+    Synchronization,
+    concentrations,
+    harmonic_means,
+)
 
 G2oWeights: TypeAlias = Literal["information", "unit"]
 """Source of the edge weights."""
@@ -120,19 +128,16 @@ def read_g2o(
         kappa, tau, information = np.ones(len(edges)), np.ones(len(edges)), None
         if weights == "information":
             information = _information(rows, 3 if d == 2 else 6)
-            weighted = concentrations(information, d)
-            kappa, tau = weighted.kappa, weighted.tau
-            masks = {"rotation": weighted.rotation_fails, "translation": weighted.fails & poses}
-            for what, fails in masks.items():
-                if fails.any():
-                    raise FileError(
-                        f"the information matrix of the {what} must be positive definite, because "
-                        f"the edge's weight is computed from it; weights='unit' ignores it",
-                        rows.lines[int(fails.argmax())],
-                    )
-            if poses and (count := int(weighted.indefinite.sum())):
+            kappa, tau, (turn_fails, move_fails, indefinite) = concentrations(information, d)
+            for what, fails in (("rotation", turn_fails), ("translation", move_fails & poses)):
+                rows.refuse(
+                    fails,
+                    f"the information matrix of the {what} must be positive definite, because the "
+                    f"edge's weight is computed from it; weights='unit' ignores it",
+                )
+            if poses and (count := int(indefinite.sum())):
                 warnings.warn(
-                    f"{path}:{rows.lines[int(weighted.indefinite.argmax())]}: {count:,} of "
+                    f"{path}:{rows.lines[int(indefinite.argmax())]}: {count:,} of "
                     f"{len(edges):,} information matrices {'is' if count == 1 else 'are'} "
                     f"indefinite; kappa and tau are computed from the rotation and translation "
                     f"blocks, which are positive definite",
@@ -142,18 +147,8 @@ def read_g2o(
         sheaf = CellularSheaf.connection(edges, rotations, weight=kappa, n_vertices=n)
         if not poses:
             return sheaf.with_labels(found.index)
-        return PoseGraph(
-            edges,
-            rotations,
-            measured[:, :d],
-            kappa,
-            tau,
-            information,
-            _poses(found, placed),
-            tuple(found.index),
-            n,
-            _sightings(found, weights),
-        )
+        known = _poses(found, placed), tuple(found.index), n, _sightings(found, weights)
+        return PoseGraph(edges, rotations, measured[:, :d], kappa, tau, information, *known)
 
 
 def _rotations(rows: Rows, values: np.ndarray) -> np.ndarray:
@@ -163,9 +158,7 @@ def _rotations(rows: Rows, values: np.ndarray) -> np.ndarray:
         return np.stack([c, -s, s, c], axis=1).reshape(-1, 2, 2)
     quaternions = values[:, 3:]  # x y z w
     size = np.abs(quaternions).max(axis=1, initial=0)
-    if not size.all():
-        message = "the quaternion qx qy qz qw is zero, so it is not a rotation"
-        raise FileError(message, rows.lines[int(size.argmin())])
+    rows.refuse(size == 0, "the quaternion qx qy qz qw is zero, so it is not a rotation")
     if not len(values):
         return np.zeros((0, 3, 3))
     return Rotation.from_quat(quaternions / size[:, None]).as_matrix()
@@ -210,18 +203,15 @@ def _sightings(found: G2oLines, weights: G2oWeights) -> Sightings | None:
     marks = {label: k for k, label in enumerate(dict.fromkeys([*placed.marks, *seen.marks]))}
     last_tag = dict(zip(seen.marks, seen.tags, strict=True))
     for rows in (placed, seen):
-        for k, (number, tag, label) in enumerate(
-            zip(rows.lines, rows.tags, rows.marks, strict=True)
-        ):
+        fields = zip(rows.lines, rows.tags, rows.marks, strict=True)
+        for k, (number, tag, label) in enumerate(fields):
             # ids of landmarks in LANDMARK2 lines may equal ids of poses
             if label in found.index and tag != "LANDMARK2":
                 raise FileError(f"{label} is a landmark here and a pose elsewhere", number)
             if rows is seen and last_tag[label] != tag:
-                message = (
-                    f"landmark {label} is in LANDMARK2 lines and in EDGE_SE2_XY lines, whose "
-                    f"landmark ids are separate: change its id in one of them"
-                )
-                raise FileError(message, number)
+                message = f"landmark {label} is in LANDMARK2 lines and in EDGE_SE2_XY lines"
+                remedy = "whose landmark ids are separate: change its id in one of them"
+                raise FileError(f"{message}, {remedy}", number)
             if rows is placed and marks[label] != k:
                 raise FileError(f"landmark {label} has a VERTEX line already", number)
             if rows is seen and placed.lines and marks[label] >= len(placed.lines):
@@ -229,9 +219,7 @@ def _sightings(found: G2oLines, weights: G2oWeights) -> Sightings | None:
     tau = np.ones(len(seen.lines))
     if weights == "information":
         tau, bad = harmonic_means(_information(seen, d))
-        if bad.any():
-            message = "the information matrix must be positive definite"
-            raise FileError(message, seen.lines[int(bad.argmax())])
+        seen.refuse(bad, "the information matrix must be positive definite")
     edges = np.array([seen.poses, [marks[label] for label in seen.marks]], dtype=np.int64).T
     labels = None if marks.keys() & found.index.keys() else tuple(marks)
     places = placed.array(d) if placed.lines else None
@@ -284,6 +272,11 @@ class Rows:
         what = f"an entry of a {self.what}"
         return numbers(self.values, self.lines, what).reshape(-1, width)
 
+    def refuse(self, bad: np.ndarray, message: str) -> None:
+        """Raise an error that names the first line for which a mask is true, if there is one."""
+        if bad.any():
+            raise FileError(message, self.lines[int(bad.argmax())])
+
 
 class G2oLines:
     """Lines of a file by kind; landmarks raise an error unless ``landmarks`` is true."""
@@ -314,10 +307,8 @@ class G2oLines:
             kind, dim, n_ids, n_poses, n_numbers, n_information = tags[tag]
             self.dim = self.dim or dim
             if dim != self.dim:
-                raise FileError(
-                    f"{tag} in a file that began with SE{self.dim}; all poses must be of one kind",
-                    number,
-                )
+                message = f"{tag} in a file that began with SE{self.dim}"
+                raise FileError(f"{message}; all poses must be of one kind", number)
             count = n_ids + n_numbers + n_information
             if len(fields) != 1 + count:
                 ids = {1: "a vertex id", 2: "2 vertex ids", 3: "2 vertex ids, an offset id"}
@@ -330,13 +321,13 @@ class G2oLines:
             rows: Rows = getattr(self, kind)
             rows.lines.append(number)
             rows.tags.append(tag)
-            for label in integers(fields[1 : 1 + n_poses], [number], "a vertex id"):
+            for label in parsed(int, fields[1 : 1 + n_poses], [number], "a vertex id"):
                 if label not in self.index:
                     self.index[label] = len(self.index)
                     self.first_lines.append(number)
                 rows.poses.append(self.index[label])
             marks = fields[1 + n_poses : 1 + min(n_ids, 2)]
-            rows.marks += integers(marks, [number], "a landmark id")
+            rows.marks += parsed(int, marks, [number], "a landmark id")
             rows.values += fields[1 + n_ids :][:n_numbers]
             information = fields[1 + n_ids + n_numbers :]
             if tag == "EDGE2":  # TORO writes xx, xy, yy, tt, xt, yt, where t is the angle
@@ -344,3 +335,154 @@ class G2oLines:
             rows.information += information
         if not self.dim:
             raise FileError(f"not a g2o file: no line begins with one of {', '.join(POSE_TAGS)}")
+
+
+# ---------------------------------------------------------------- writer
+
+
+def write_g2o(path: PathLike, G: PoseGraph, S: Synchronization | None = None) -> None:
+    """Write a pose graph as g2o text, with its own poses or with computed ones.
+
+    :func:`read_g2o` with ``poses=True`` reads it up to rounding of the rotations, with the vertices
+    in the order of the file and their ids as labels: numbers are written with all digits, rotations
+    as angles or quaternions. Landmarks that no pose saw are written only if ``S`` is None and ``G``
+    has their positions. The file is written to a temporary name and renamed, so a crash does not
+    damage an old file.
+
+    Parameters
+    ----------
+    path : str or path-like
+        Gzipped if the name ends in ``.gz``.
+    G : PoseGraph
+        The labels of its vertices and landmarks must be integers; without labels, vertices
+        are numbered from 0.
+    S : Synchronization, optional
+        Poses for the ``VERTEX`` lines; by default those of ``G``, if it has any.
+
+    Raises
+    ------
+    FileNotFoundError, OSError
+        There is no such folder, or the file cannot be written.
+    TypeError, ValueError
+        No vertices, labels that are not integers, poses of another graph, or a vertex with neither
+        a pose nor a measurement, which would be lost.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import sheafcoarsen as sc
+    >>> G = sc.PoseGraph([[0, 1]], [[[0.0, -1.0], [1.0, 0.0]]], [[1.0, 0.0]])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sc.write_g2o(pathlib.Path(folder) / "two.g2o", G, sc.synchronize(G))
+    ...     print((pathlib.Path(folder) / "two.g2o").read_text(), end="")
+    VERTEX_SE2 0 0 0 0
+    VERTEX_SE2 1 1 0 1.5707963267948966
+    EDGE_SE2 0 1 1 0 1.5707963267948966 1 0 0 1 0 1
+    """
+    target = checks.file_path(path)
+    checks.kind("G", G, PoseGraph)
+    if not G.n_vertices:
+        raise ValueError(
+            "`G` must have vertices, because a g2o file without lines has no dimension"
+        )
+    text = "".join(_lines(G, S)).encode()
+    with files.replacing(target) as stream:
+        # omit the time stamp, so that equal graphs give equal files
+        stream.write(gzip.compress(text, mtime=0) if target.lower().endswith(".gz") else text)
+
+
+def _lines(G: PoseGraph, S: Synchronization | None) -> Iterator[str]:
+    vertex, edge, landmark, sighting = {
+        2: ("VERTEX_SE2", "EDGE_SE2", "VERTEX_XY", "EDGE_SE2_XY"),
+        3: ("VERTEX_SE3:QUAT", "EDGE_SE3:QUAT", "VERTEX_TRACKXYZ", "EDGE_SE3_TRACKXYZ"),
+    }[G.dim]
+    n, seen = int(G.n_vertices or 0), G.sightings
+    ids, poses = _ids(G), G.poses
+    if S is not None:
+        checks.kind("S", S, Synchronization)
+        if S.translations is None or S.translations.shape != (n, G.dim):
+            got = "no translations" if S.translations is None else f"poses {S.translations.shape}"
+            raise ValueError(
+                f"`S` must hold {n} poses of dimension {G.dim}, got {got}: synchronize(G) returns "
+                f"them"
+            )
+        marks = seen.n_landmarks if seen is not None else 0
+        if (found := 0 if S.landmarks is None else len(S.landmarks)) != marks:
+            raise ValueError(f"`S` must have the landmarks of `G`, {marks} in all, got {found}")
+        poses = S.rotations, S.translations
+    if poses is not None:
+        yield from _text_rows(vertex, [ids[:n]], _pose_numbers(*poses))
+    else:
+        measured = [G.edges.ravel()] if seen is None else [G.edges.ravel(), seen.edges[:, 0]]
+        lonely = np.setdiff1d(np.arange(n), np.concatenate(measured))
+        if lonely.size:
+            raise ValueError(
+                f"`G` has no poses, and vertex {lonely[0]} has no measurements, so it would be "
+                f"lost: pass `S`"
+            )
+    if seen is not None:
+        places = seen.places if S is None else S.landmarks
+        if places is not None:
+            known = np.flatnonzero(~np.isnan(places).any(axis=1))
+            yield from _text_rows(landmark, [[ids[n + k] for k in known]], places[known])
+    d, information = G.dim, G.information
+    if information is None:
+        weights = [np.asarray(G.tau), (d - 1) * np.asarray(G.kappa)]
+        diagonal = np.repeat(weights, [d, d * (d - 1) // 2], axis=0).T
+        information = diagonal[:, :, None] * np.eye(diagonal.shape[1])
+    ends = [[ids[v] for v in column] for column in G.edges.T.tolist()]
+    upper = information[:, *np.triu_indices(information.shape[1])]
+    table = np.hstack([_pose_numbers(G.rotations, G.translations), upper])
+    yield from _text_rows(edge, ends, table)
+    if seen is not None:
+        ends = [[ids[v] for v in column] for column in (seen.edges + np.array([0, n])).T.tolist()]
+        if G.dim == 3:
+            yield "PARAMS_SE3OFFSET 0 0 0 0 0 0 0 1\n"
+            ends.append([0] * len(seen.edges))
+        upper = seen.tau[:, None] * np.eye(G.dim)[np.triu_indices(G.dim)]
+        yield from _text_rows(sighting, ends, np.hstack([seen.points, upper]))
+
+
+def _pose_numbers(rotations: np.ndarray, translations: np.ndarray) -> np.ndarray:
+    """Return the numbers of each pose or measurement: translation, then angle or quaternion."""
+    if rotations.shape[1] == 2:
+        angles = np.arctan2(rotations[:, 1, 0], rotations[:, 0, 0])
+        return np.hstack([translations, angles[:, None]])
+    if not len(rotations):
+        return np.zeros((0, 7))
+    # copied, because scipy before 1.15 rejects read-only arrays
+    quaternions = Rotation.from_matrix(rotations.copy()).as_quat(canonical=True)
+    return np.hstack([translations, quaternions])
+
+
+def _text_rows(tag: str, names: list[list[int]], table: np.ndarray) -> Iterator[str]:
+    """Yield a line for each row: tag, ids, and the shortest decimals that round-trip."""
+    for *ids, row in zip(*names, table.tolist(), strict=True):
+        words = [tag, *map(str, ids), *(repr(number).removesuffix(".0") for number in row)]
+        yield " ".join(words) + "\n"
+
+
+def _ids(G: PoseGraph) -> list[int]:
+    """Return distinct ids of the poses, then of the landmarks.
+
+    They are the labels, or count from 0, for landmarks from 1 + the largest id of a pose.
+    """
+    kinds = [("G", "vertex_labels", "pose", G.vertex_labels, int(G.n_vertices or 0))]
+    if (seen := G.sightings) is not None:
+        kinds.append(("G.sightings", "labels", "landmark", seen.labels, seen.n_landmarks))
+    named: dict[int, str] = {}
+    for owner, name, kind, labels, count in kinds:
+        first = max(named, default=-1) + 1
+        for k, label in enumerate(range(first, first + count) if labels is None else labels):
+            if isinstance(label, bool) or not isinstance(label, int | np.integer):
+                raise TypeError(
+                    f"`{owner}.{name}` must be integers for a g2o file, got {label!r}: "
+                    f"dataclasses.replace({owner}, {name}=None) has numbers instead"
+                )
+            if int(label) in named:
+                raise ValueError(
+                    f"`{owner}.{name}[{k}]` = {label} is also the id of {named[int(label)]}, but "
+                    f"a g2o file identifies vertices by their ids: use distinct labels, or none"
+                )
+            named[int(label)] = f"{kind} {k}"
+    return list(named)
