@@ -20,8 +20,9 @@ from sheafcoarsen.distributed._estimate import Estimate, Request, check_memory, 
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount
 from sheafcoarsen.distributed._write_store import new_group, seal
-from sheafcoarsen.distributed.location import Place, exclusive, fresh_name, place_of
+from sheafcoarsen.distributed.location import Place, fresh_name, place_of
 from sheafcoarsen.distributed.schema import Root, find_header, write_array
+from sheafcoarsen.distributed.write_lock import exclusive
 from sheafcoarsen.modes import (
     LocalOperatorLike,
     Whole,

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from sheafcoarsen.distributed import location
+from sheafcoarsen.distributed import write_lock
 from sheafcoarsen.distributed.location import Place, StoreError, checksum, optional, place_of
 
 
@@ -124,12 +124,13 @@ def place(memory):
 
 def refused(place, message):
     with pytest.raises(BlockingIOError, match=message):
-        location.exclusive(place).__enter__()
+        write_lock.exclusive(place).__enter__()
 
 
 HOLD = """
 import sys, time
-from sheafcoarsen.distributed.location import exclusive, place_of
+from sheafcoarsen.distributed.location import place_of
+from sheafcoarsen.distributed.write_lock import exclusive
 with exclusive(place_of(sys.argv[1])):
     print("held", flush=True)
     time.sleep(60)
@@ -145,13 +146,13 @@ def test_a_process_holds_the_lock_until_it_dies(url):
         refused(place, "out: another run is writing there")
         other.kill()
         other.wait()
-        with location.exclusive(place):
+        with write_lock.exclusive(place):
             pass
 
 
 def test_leases_are_held_and_renewed_and_released(place, monkeypatch):
-    monkeypatch.setattr(location, "RENEWAL", 0.02)
-    with location.exclusive(place):
+    monkeypatch.setattr(write_lock, "RENEWAL", 0.02)
+    with write_lock.exclusive(place):
         refused(place, r"process \d+ on .* last seen 0 s ago")
         fs, path = place.file_system()
         begin = fs.modified(path)
@@ -160,14 +161,14 @@ def test_leases_are_held_and_renewed_and_released(place, monkeypatch):
             assert time.monotonic() < deadline
             time.sleep(0.02)
     assert place.find() is None
-    with location.exclusive(place):
+    with write_lock.exclusive(place):
         pass
 
 
 def test_a_lease_that_another_run_took_is_not_taken_back(place, monkeypatch):
     """It was not renewed in time, for example because the process was suspended."""
-    monkeypatch.setattr(location, "RENEWAL", 0.01)
-    with location.exclusive(place):
+    monkeypatch.setattr(write_lock, "RENEWAL", 0.01)
+    with write_lock.exclusive(place):
         place.put(b"another")
         time.sleep(0.1)
         assert place.find() == b"another"
@@ -178,11 +179,11 @@ def test_a_lease_that_another_run_took_is_not_taken_back(place, monkeypatch):
 def test_expired_leases_are_ignored(content, place, memory):
     """The age of a lease is measured by the file system's clock, whatever its content is."""
     place.put(content)
-    written_ago(place, location.LEASE - 2)
+    written_ago(place, write_lock.LEASE - 2)
     refused(place, "last seen 8[789] s ago; if it died, its lease expires 90 s")
     assert (place_of(memory("out")) / "work").names() == {"lock"}
-    written_ago(place, location.LEASE + 1)
-    with location.exclusive(place):
+    written_ago(place, write_lock.LEASE + 1)
+    with write_lock.exclusive(place):
         assert place.find() != content
 
 
@@ -198,12 +199,12 @@ def test_without_modification_times_the_lease_must_be_removed_by_hand(place, mon
         raise NotImplementedError
 
     monkeypatch.setattr(type(place.file_system()[0]), "modified", modified)
-    refused(place, r"\(it, .*if it died, .* or remove memory://.*work/lock\)")
+    refused(place, r"\(it; if it died, remove memory://.*work/lock\)")
 
 
 def test_of_two_simultaneous_leases_the_last_one_wins(url, monkeypatch):
     place = Place(f"file://{url('out')}/work/lock")  # a URL gets a lease instead of a system lock
-    monkeypatch.setattr(location.time, "sleep", lambda _: place.put(b"it"))
-    with pytest.raises(BlockingIOError, match="another run"), location.exclusive(place):
+    monkeypatch.setattr(write_lock.time, "sleep", lambda _: place.put(b"it"))
+    with pytest.raises(BlockingIOError, match="another run"), write_lock.exclusive(place):
         pass
     assert place.find() == b"it"
