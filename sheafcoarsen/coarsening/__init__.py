@@ -1,15 +1,11 @@
 """One level of coarsening: a prolongation and a coarse sheaf from a sheaf and a partition.
 
-``_coarsen``
-    :func:`coarsen` and its result, :class:`Coarsening`, which can also coarsen new maps;
-``realization``
-    the coarse sheaf of a prolongation R, whose Laplacian is R* L R (``thm:Galerkin_realization``).
-    Maps of crossing edges are products of fine maps with blocks of R, optionally compressed; a loop
-    at each coarse vertex carries the energy retained in its cluster;
-``views``
-    lift and pool, operators, the quotient graph;
-``_energy_ledger``
-    the energy of a cochain as a sum of retained, discarded and coupling terms.
+``_coarsen`` holds :func:`coarsen` and its result, :class:`Coarsening`, whose lift, pool, operators
+and quotient graph are in ``views``. ``realization`` constructs the coarse sheaf of a prolongation
+R, whose Laplacian is R* L R (``thm:Galerkin_realization``): maps of crossing edges are products of
+fine maps with blocks of R, optionally compressed; a loop at each coarse vertex carries the energy
+retained in its cluster. ``_energy_ledger`` splits the energy of a cochain into retained, discarded
+and coupling terms.
 
 For any R, the crossing rows of the coarse coboundary are rows of the fine one times R, and the
 loops contain the remaining energy:

@@ -12,7 +12,6 @@ import scipy.sparse
 from sheafcoarsen._support import ReadOnly, checks, linalg, ragged, tables
 from sheafcoarsen.coarsening.realization import (
     factored_loops,
-    loop_rows,
     realize,
     rounding_noise,
     spectral_loops,
@@ -347,7 +346,9 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
             )
         # if arrays of the matrix were replaced, validate it again
         modes = rank if rank.R.is_held_by(rank.prolongation) else replace(rank)
-        seeks_sections = modes.holds_sections
+        # singular vectors, and oversampled modes, include the kernels of all local operators
+        positive = bool((modes.next_eigenvalues > 0).all())
+        seeks_sections = modes.singular or (modes.target is not None and positive)
     else:
         modes = local_modes(sheaf, P, rank, operator, progress=progress)  # type: ignore[arg-type]
         seeks_sections = isinstance(rank, Rule) and rank.needs_kernels
@@ -366,10 +367,11 @@ def realized(
     like: Coarsening | None = None,
 ) -> Coarsening:
     """Return the coarsening with prolongation R, using the sparsity pattern of ``like`` if any."""
-    pattern, least = None, np.zeros(len(R.ranks), np.int64)
+    K, pattern, factors = len(R.ranks), None, None
+    least = np.zeros(K, np.int64)  # number of rows of each loop
     if like is not None:
-        pattern, least = like.sheaf, loop_rows(like.sheaf)
-    factors = None
+        pattern, (u, v) = like.sheaf, like.sheaf.edges.T
+        least = np.bincount(u, (u == v) * pattern.edge_dims, minlength=K).astype(np.int64)
     if loops and modes is not None and modes.operator.spectral:
         factors = spectral_loops(modes, least)
     elif loops:

@@ -41,20 +41,12 @@ def realize(
 
     The stalk of the coarse edge eps_ab is the direct sum of the fine edge stalks between a and b
     (``eq:coarse_crossing_edge_stalk``). Compressed maps have min(rows, r_a + r_b) rows and the same
-    Gram matrix.
-
-    Parameters
-    ----------
-    loops : Loops or None
-        The factors B_a. The loop at a gets the maps B_a / 2 and -B_a / 2, so that its coboundary is
-        B_a (``eq:loop_coboundary``). Its rows follow the crossing ones
-        (``eq:augmented_coboundary``), and the Laplacian becomes R* L R
-        (``eq:augmented_exact_realization``). None omits the loops.
-    like : CellularSheaf, optional
-        An earlier result, whose index arrays are shared if they are equal.
-    noise : tuple of ndarray of shape (K,) and float, optional
-        Fields of `kernels.Noise`: coarse rows without an entry above this level, times the norm of
-        the fine row, are set to zero. By default none are.
+    Gram matrix. With the factors B_a in ``loops``, the loop at a gets the maps B_a / 2 and
+    -B_a / 2, so that its coboundary is B_a (``eq:loop_coboundary``). Its rows follow the crossing
+    ones (``eq:augmented_coboundary``), and the Laplacian becomes R* L R
+    (``eq:augmented_exact_realization``). Index arrays of ``like`` are shared if they are equal.
+    Coarse rows without an entry above ``noise``, the fields of `kernels.Noise`, times the norm of
+    the fine row, are set to zero.
     """
     sheaf, clusters, ranks = R.sheaf, R.clusters, R.ranks
     first, second = clusters.pairs.T
@@ -229,15 +221,6 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
             f"the factorization of the retained energy of cluster {a} did not converge"
         )
     return kernels.Loops(np.maximum(rows, least), starts, energy.matrices.astype(dtype, copy=False))
-
-
-def loop_rows(coarse: CellularSheaf) -> np.ndarray:
-    """Return the number of loop rows at each coarse vertex, shape (K,)."""
-    loops = np.flatnonzero(coarse.edges[:, 0] == coarse.edges[:, 1])
-    counts = np.bincount(
-        coarse.edges[loops, 0], coarse.edge_dims[loops], minlength=coarse.n_vertices
-    )
-    return counts.astype(np.int64)
 
 
 def check_pattern(C: Any) -> None:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import time
 from collections.abc import Callable, Iterable, Sequence
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,6 @@ from sheafcoarsen._support import checks
 from sheafcoarsen.coarsening import growth_of, realized
 from sheafcoarsen.hierarchy._hierarchy import Hierarchy, at_level, timed_hierarchy
 from sheafcoarsen.modes import (
-    LocalOperator,
     LocalOperatorLike,
     compute_modes,
     local_operator_of,
@@ -26,7 +25,6 @@ from sheafcoarsen.modes import (
 from sheafcoarsen.partition import METHODS, Method, Partition, find_clusters
 from sheafcoarsen.ranks import Rule, as_rule
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, component_labels
-from sheafcoarsen.solve import Sparsification
 
 RankPerLevel = int | Rule | Sequence  # one rank or rule for all levels, or one entry per level
 
@@ -62,20 +60,17 @@ class LevelPlan:
             listed = checks.items("partitions", partitions, "Partitions, one per level")
             self.given = _checked_partitions(tuple(map(read, listed)), fine.n_vertices)
             self.n_levels = len(self.given)
-        self.ranks = _checked_ranks(rank, self.n_levels)
+        self.ranks: Any = _checked_ranks(rank, self.n_levels)
 
     def next(self, sheaf: CellularSheaf, level: int) -> tuple[Partition, object] | str:
         """Return the partition and the ranks of a level, or why there is no such level."""
-        if isinstance(self.ranks, list) and self.n_levels is None and level == len(self.ranks):
+        several = isinstance(self.ranks, list)
+        if several and self.n_levels is None and level == len(self.ranks):
             return f"`rank` has entries for {level} levels"
         if level == self.n_levels:
             return f"`n_levels` = {level}" if self.given is None else f"`partitions` holds {level}"
         P = self._selected(sheaf, level) if self.given is None else self.given[level]
-        return P if isinstance(P, str) else (P, self.rank(level))
-
-    def rank(self, level: int) -> object:
-        """Return the rank rule or the ranks of a level."""
-        return self.ranks[level] if isinstance(self.ranks, list) else self.ranks
+        return P if isinstance(P, str) else (P, self.ranks[level] if several else self.ranks)
 
     def _selected(self, sheaf: CellularSheaf, level: int) -> Partition | str:
         """Return a partition by ``find_clusters``, or the reason why there is none."""
@@ -274,55 +269,32 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
     progress = checks.flag("progress", progress)
     eps = None if sparsify is None else checks.fraction("sparsify", sparsify)
     start = time.perf_counter()
-    levels = [elimination.eliminate(sheaf)] if checks.flag("eliminate", eliminate) else []
-    seconds = [time.perf_counter() - start] if levels else []
+    levels: list[Any] = []
+    if checks.flag("eliminate", eliminate):
+        levels.append(elimination.eliminate(sheaf))
+    seconds = [time.perf_counter() - start] * len(levels)
     options = factor, n_levels, min_vertices, method, seed
     selection = dict(zip(SELECTION, options, strict=True))
-    plan = LevelPlan(levels[-1].sheaf if levels else sheaf, rank, partitions, selection, progress)
-    return _with_levels(
-        timed_hierarchy(sheaf, levels, "", seconds),
-        plan,
-        local_operator=operator,
-        loops=loops,
-        compress=compress,
-        thin=None if eps is None else partial(solve.sparsify, eps=eps, seed=seed),
-    )
-
-
-def _with_levels(
-    H: Hierarchy,
-    plan: LevelPlan,
-    *,
-    local_operator: LocalOperator,
-    loops: bool,
-    compress: bool,
-    thin: Callable[[CellularSheaf], Sparsification] | None,
-) -> Hierarchy:
-    """Return a hierarchy extended by the levels of a plan.
-
-    After each level whose Laplacian grew, ``thin`` adds a level, unless it keeps all edges.
-    """
-    levels, seconds, i = list(H.levels), list(H.seconds), 0
-    target: float | None = None
-    while True:
+    above = levels[-1].sheaf if levels else sheaf
+    plan = LevelPlan(above, rank, partitions, selection, progress)
+    found: float | None = None
+    for i in itertools.count():
         start, number = time.perf_counter(), len(levels)
-        above = levels[-1].sheaf if levels else H.fine
+        where = f"level {number}: "
         with at_level(number):
             step = plan.next(above, i)
             if isinstance(step, str):
-                return timed_hierarchy(H.fine, levels, step, seconds)
+                stopped_because = step
+                break
             P, ranks = step
-            modes = compute_modes(
-                above, P, ranks, local_operator, found=target, progress=plan.progress
-            )
-            target = modes.target  # the finest level's pilot determines the target of all levels
-        where = f"level {number}: "
+            modes = compute_modes(above, P, ranks, operator, found=found, progress=progress)
+            found = modes.target  # the finest level's pilot determines the target of all levels
         seeks_sections = isinstance(ranks, Rule) and ranks.needs_kernels
         if seeks_sections and (i == 0 or plan.given):
             warn_if_empty(above.dim_c0, modes.ranks, modes.next_eigenvalues, where)
         if plan.given is None and not modes.ranks.any():
-            why = f"level {number} would keep no mode of any cluster"
-            return timed_hierarchy(H.fine, levels, why, seconds)
+            stopped_because = f"level {number} would keep no mode of any cluster"
+            break
         with at_level(number):
             C = realized(modes.R, P, modes, loops=loops, compress=compress)
         zero = modes._discards_zero
@@ -330,10 +302,11 @@ def _with_levels(
         warn_if_sections_lost(zero.sum(), len(modes.ranks), ranks, where)
         levels.append(C)
         seconds.append(time.perf_counter() - start)
-        if thin is not None and growth_of(C):
+        if eps is not None and growth_of(C):
             start = time.perf_counter()
-            Z = thin(C.sheaf)
+            Z = solve.sparsify(C.sheaf, eps, seed=seed)
             if Z.sheaf.n_edges < C.sheaf.n_edges:
                 levels.append(Z)
                 seconds.append(time.perf_counter() - start)
-        i += 1
+        above = levels[-1].sheaf
+    return timed_hierarchy(sheaf, levels, stopped_because, seconds)

@@ -1,23 +1,12 @@
 """The lowest modes of every cluster, which become the stalks of the coarse sheaf.
 
-``result``
-    the result, :class:`LocalModes`, which is validated on construction;
-``local_operators``
-    the operators, which can also be selected by name: ``Internal()`` of the paper's theory,
-    ``Principal()`` of its layer, and ``Oversampled(rings, target)`` for the smallest errors;
-``_local_modes``
-    :func:`local_modes`, which computes the modes that a rule selects from the spectra, and
-    :func:`refresh_modes`, which recomputes them for new maps;
-``problems``
-    the dense eigenproblems of all clusters, solved in ``_kernels/modes/``; large clusters are
-    solved by ``sparse``;
-``oversampled``
-    responses of a cluster to sources in a patch T around it (docs/conventions.md, section 10). The
-    target s of a pilot is computed in ``pilot_target``, ker L_T in ``_kernels/modes/patches``,
-    and the border b, A, X, Y, G, K_C and the scores in ``_kernels/modes/oversampled``;
-``prolongation``
-    :class:`Prolongation`, R = blockdiag(R_a) stored as dense blocks, from modes or from a basis
-    that the user passes.
+``local_operators`` defines the operators: ``Internal()`` of the paper's theory, ``Principal()`` of
+its layer, and ``Oversampled(rings, target)`` for the smallest errors. ``_local_modes`` holds
+:func:`local_modes`, whose ``result`` is a :class:`LocalModes`. ``problems`` solves the dense
+eigenproblems of all clusters, in ``_kernels/modes/``, and those of large clusters by LOBPCG;
+``oversampled`` solves those of responses in a patch T around each cluster (docs/conventions.md,
+section 10). :class:`Prolongation` stores R = blockdiag(R_a) as dense blocks, from modes or from a
+basis that the user passes.
 
 Partition a grid into four clusters; each retains its three lowest modes, which are columns of R:
 
@@ -53,6 +42,8 @@ from sheafcoarsen.modes.local_operators import (
 from sheafcoarsen.modes.oversampled import ClusterPatches
 from sheafcoarsen.modes.problems import (
     MAX_DENSE,
+    SPARSE_ABOVE,
+    SPARSE_SHARE,
     Whole,
     check_dense,
     is_large,
@@ -60,7 +51,6 @@ from sheafcoarsen.modes.problems import (
 )
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout
 from sheafcoarsen.modes.result import LocalModes, warn_if_empty, warn_if_sections_lost, warn_if_tied
-from sheafcoarsen.modes.sparse import SPARSE_ABOVE, SPARSE_SHARE
 
 __all__ = [
     "MAX_DENSE",

@@ -4,6 +4,9 @@ The first modes of a cluster are the sections of its patch. They are followed by
 responses to sources on the border of the patch and to interior sources scaled by the target.
 """
 
+from collections.abc import Callable
+from functools import partial
+
 import numpy as np
 import scipy.sparse
 
@@ -17,8 +20,8 @@ from sheafcoarsen.modes.problems import (
     balance,
     is_large,
     kernel_workspace,
+    lowest_sparse,
 )
-from sheafcoarsen.modes.sparse import lowest_sparse
 from sheafcoarsen.operators import laplacian
 from sheafcoarsen.partition import Clusters, Partition, clusters_of, links_of
 from sheafcoarsen.ranks import Rule, Spectra, as_rule
@@ -89,13 +92,14 @@ class ClusterPatches:
             internal_ptr=np.zeros(2, np.int64),
             local_offsets=np.full(self.n_vertices, -1, np.int64),
         )
-        shared = {name: ragged.read_only(array[:]) for name, array in index._asdict().items()}
-        none = {"half_edges": np.zeros(0, np.int64), "half_ptr": np.zeros(2, np.int64)}
-        shared |= {name: ragged.read_only(array) for name, array in none.items()}
-
+        shared = index._asdict() | {
+            "half_edges": np.zeros(0, np.int64),
+            "half_ptr": np.zeros(2, np.int64),
+        }
+        views = {name: ragged.read_only(array[:]) for name, array in shared.items()}
         return kernels.PatchWorkspace(
             t=index,
-            c=self.clusters._replace(**shared),
+            c=self.clusters._replace(**views),
             kernel=kernel_workspace(
                 rows, N, self.dtype, map_size, reduction=reduction, least_rows=2 * n
             ),
@@ -164,28 +168,23 @@ class OversampledProblems(LocalProblems):
         if np.square(c.dims, dtype=np.float64).sum() <= STORED_BELOW:
             self.known = self.allocate_responses(c.dims)
         known, scores = self.known, np.zeros(int(starts[-1]))
-        out = kernels.SpectraOut(starts, scores, np.zeros(0))
-        reduction = worth_reducing(c.dims, 1)
-        self.run(
-            "local spectra",
-            lambda lo, hi, s: kernels.oversampled_spectra(lo, hi, self.problems, s, out, known),
-            self.patches.dims,
-            lambda lo, hi: self.patches.allocate(lo, hi, self.map_size, reduction),
-        )
+        out, reduction = kernels.SpectraOut(starts, scores, np.zeros(0)), worth_reducing(c.dims, 1)
+        self.run_patches("local spectra", kernels.oversampled_spectra, reduction, (out, known))
         if self.problems.skewed and known.kernels.any():  # the modes also require K_C
             self.known = self.allocate_responses(np.zeros(0, np.int64))
         return Spectra(c.dims, starts, scores, known.kernels, np.sqrt(self.eps) * scores)
+
+    def run_patches(self, what: str, kernel: Callable, reduction: bool, outputs: tuple) -> None:
+        """Call a kernel for the patches of all clusters."""
+        T = self.patches
+        allocate = partial(T.allocate, map_size=self.map_size, reduction=reduction)
+        self.run(what, T.dims, kernel, (self.problems,), allocate, outputs)
 
     def compute(self, singular: bool, out: kernels.ModesOut) -> dict:
         """Compute the modes into ``out`` and return the settings of the result."""
         dims = self.clusters.dims
         reduction = worth_reducing(dims, np.minimum(out.blocks.ranks + 1, dims))
-        self.run(
-            "local modes",
-            lambda lo, hi, s: kernels.oversampled_modes(lo, hi, self.problems, s, self.known, out),
-            self.patches.dims,
-            lambda lo, hi: self.patches.allocate(lo, hi, self.map_size, reduction),
-        )
+        self.run_patches("local modes", kernels.oversampled_modes, reduction, (self.known, out))
         return {
             "singular": False,
             "rings": self.operator.rings,

@@ -1,13 +1,15 @@
-"""Local eigenproblems of all clusters, and their scaling.
+"""Local eigenproblems of all clusters, dense or sparse, and their scaling.
 
 Maps are scaled by powers of two, so that ranks and kernels do not depend on the sizes of maps.
 """
 
+import itertools
 from collections.abc import Callable
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
+import scipy.linalg
 import scipy.sparse
 
 from sheafcoarsen._kernels import modes as kernels
@@ -16,16 +18,14 @@ from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.modes.local_operators import LocalOperator
 from sheafcoarsen.modes.prolongation import Prolongation, block_layout
 from sheafcoarsen.modes.result import LocalModes
-from sheafcoarsen.modes.sparse import (
-    SPARSE_ABOVE,
-    SPARSE_SHARE,
-    lowest_sparse,
-    with_balanced_kernel,
-)
-from sheafcoarsen.operators import Factors, coboundary, laplacian
+from sheafcoarsen.operators import Factors, coboundary, laplacian, lowest_pairs
 from sheafcoarsen.partition import Clusters, Partition, clusters_of
 from sheafcoarsen.ranks import Rule, Spectra
-from sheafcoarsen.sheaf import CellularSheaf, edge_subset, sheaf_like
+from sheafcoarsen.sheaf import CellularSheaf, both_ends, edge_subset, sheaf_like
+
+SPARSE_ABOVE, SPARSE_SHARE = 800, 20
+"""Dimension of a cluster, and per wanted mode, from which on the sparse method is faster."""
+
 
 MAX_DENSE = 12_000
 """Maximum dimension of a cluster or patch whose operator is stored as a dense matrix.
@@ -109,23 +109,23 @@ class LocalProblems:
         """The coboundary of the balanced sheaf, computed once for all large clusters."""
         return coboundary(self.balanced[0])
 
-    def stack_rows(self) -> np.ndarray:
-        """Return the number of rows of every G_a, shape (K,); G_a* G_a is the local operator."""
-        f, c = self.sheaf, self.clusters
-        halves = np.concatenate([2 * c.internal_edges, c.half_edges])
-        edges, ends = halves >> 1, halves & 1
-        rows = np.bincount(c.labels[f.edges[edges, ends]], f.edge_dims[edges], c.n_clusters)
-        return rows.astype(np.int64)
+    def run(
+        self,
+        what: str,
+        dims: np.ndarray,
+        kernel: Callable,
+        inputs: tuple,
+        allocate: Callable,
+        outputs: tuple,
+    ) -> None:
+        """Call ``kernel(lo, hi, *inputs, allocate(lo, hi), *outputs)`` on ranges of clusters.
 
-    def run(self, what: str, task: Callable, dims: np.ndarray, allocate: Callable) -> None:
-        """Call ``task(lo, hi, allocate(lo, hi))`` on ranges of clusters, with one BLAS thread.
-
-        ``dims`` are the sizes of the dense problems. The error message names the cluster on which
-        LAPACK failed.
+        One BLAS thread is used. ``dims`` are the sizes of the dense problems. The error message
+        names the cluster on which LAPACK failed.
         """
         with threads.single_threaded_blas():
             failed = threads.run_ranges(
-                lambda lo, hi: task(lo, hi, allocate(lo, hi)),
+                lambda lo, hi: kernel(lo, hi, *inputs, allocate(lo, hi), *outputs),
                 dims.astype(np.float64) ** 3 + 1e3,
                 serial_below=SERIAL_BELOW,
                 description=what,
@@ -139,12 +139,9 @@ class LocalProblems:
 
     def allocate(self, dims: np.ndarray, wanted: np.ndarray, reduction: bool) -> Callable:
         """Return a function that allocates a workspace for a range of clusters."""
+        dtype, size = self.work.dtype, self.map_size
         return lambda lo, hi: workspace(
-            int(dims[lo:hi].max()),
-            int(wanted[lo:hi].max()),
-            self.work.dtype,
-            self.map_size,
-            reduction=reduction,
+            dims[lo:hi].max(), wanted[lo:hi].max(), dtype, size, reduction=reduction
         )
 
     def run_stacks(
@@ -152,44 +149,42 @@ class LocalProblems:
     ) -> np.ndarray:
         """Call a kernel for the matrices G_a of some clusters, and return their numbers of rows.
 
-        The numbers are -1 for other clusters, and the kernel may change them.
+        G_a* G_a is the local operator. The numbers are -1 for other clusters, and the kernel may
+        change them.
         """
-        c, eps = self.clusters, self.eps
-        rows, dims = np.where(which, self.stack_rows(), -1), np.where(which, c.dims, 0)
+        f, c, size = self.work, self.clusters, self.map_size
+        halves = np.concatenate([2 * c.internal_edges, c.half_edges])
+        edges, ends = halves >> 1, halves & 1
+        rows = np.bincount(c.labels[f.edges[edges, ends]], f.edge_dims[edges], c.n_clusters)
+        rows, dims = np.where(which, rows, -1).astype(np.int64), np.where(which, c.dims, 0)
         if which.any():
-            sheaves = self.work.arrays, self.balanced[1]
             self.run(
                 what,
-                lambda lo, hi, s: kernel(lo, hi, sheaves, c, rows, eps, s, out),
                 dims,
-                lambda lo, hi: allocate(
-                    rows[lo:hi].max(), dims[lo:hi].max(), self.work.dtype, self.map_size
-                ),
+                kernel,
+                ((f.arrays, self.balanced[1]), c, rows, self.eps),
+                lambda lo, hi: allocate(rows[lo:hi].max(), dims[lo:hi].max(), f.dtype, size),
+                (out,),
             )
         return rows
 
     def spectra(self, rule: Rule) -> Spectra:
         """Return the spectra that a rule needs."""
-        f, c, eps = self.work.arrays, self.clusters, self.eps
+        f, c, K = self.work.arrays, self.clusters, self.clusters.n_clusters
         if rule.needs_scores or rule.needs_kernels:
             check_dense(c.dims, "a rule that looks at whole spectra")
-        K = c.n_clusters
         starts = ragged.offsets(c.dims)
         count = int(starts[-1]) if rule.needs_scores else 0
-        out = kernels.SpectraOut(starts, np.zeros(count), np.zeros(K))
+        out, ties = kernels.SpectraOut(starts, np.zeros(count), np.zeros(K)), np.zeros(0)
         if rule.needs_scores:
-            self.run(
-                "local spectra",
-                lambda lo, hi, s: kernels.local_spectra(lo, hi, f, c, s, out),
-                c.dims,
-                self.allocate(c.dims, np.ones(K), (self.whole or Whole.of(c.dims, None)).spectra),
-            )
+            reduction = (self.whole or Whole.of(c.dims, None)).spectra
+            allocate = self.allocate(c.dims, np.ones(K), reduction)
+            self.run("local spectra", c.dims, kernels.local_spectra, (f, c), allocate, (out,))
             # rounding must not order the eigenvalues that are zero
             zero = np.repeat(linalg.zero_energy(c.dims, self.sheaf.dtype, out.norms), c.dims)
             out.scores[out.scores <= zero] = 0
+            ties = np.repeat(np.sqrt(self.eps) * out.norms, c.dims)
         dims = self.kernel_dims(np.full(K, rule.needs_kernels))
-        ties = np.sqrt(eps) * out.norms
-        ties = np.repeat(ties, c.dims) if rule.needs_scores else ties[:0]
         return Spectra(c.dims, starts, out.scores, dims, ties)
 
     def kernel_dims(self, which: np.ndarray) -> np.ndarray:
@@ -217,22 +212,24 @@ class LocalProblems:
             indptr, indices = block_layout(self.sheaf, self.clusters, ranks)
         else:
             indptr, indices = layout.indptr, layout.indices
-        starts = ragged.offsets(ranks)
+        starts, entries = ragged.offsets(ranks), np.empty(len(indices), self.work.dtype)
         out = kernels.ModesOut(
             starts=starts,
             scores=np.empty(int(starts[-1])),
             following=np.full(K, np.inf),
             norms=np.zeros(K),
             tied=np.zeros(K, np.bool_),
-            blocks=kernels.Blocks(
-                indptr, np.empty(len(indices), self.work.dtype), ragged.read_only(ranks)
-            ),
+            blocks=kernels.Blocks(indptr, entries, ragged.read_only(ranks)),
         )
         settings = self.compute(singular, out)
         if singular:
             out.tied[out.tied & (self.kernel_dims(out.tied) == ranks)] = False
-        data = out.blocks.data.astype(self.sheaf.dtype, copy=False)
+        data = entries.astype(self.sheaf.dtype, copy=False)
         R = Prolongation(self.sheaf, self.clusters, ranks, indptr, indices, data)
+        scores, following, norms = (
+            ragged.read_only(values.astype(self.real, copy=False))
+            for values in (out.scores, out.following, out.norms)
+        )
         modes = object.__new__(LocalModes)  # skip validation: the arrays were computed here
         modes.__dict__.update(
             R=R,
@@ -242,10 +239,10 @@ class LocalProblems:
             prolongation=R.matrix,
             partition=self.partition,
             local_operator=self.operator.name,
-            scores=ragged.read_only(out.scores.astype(self.real, copy=False)),
-            next_eigenvalues=ragged.read_only(out.following.astype(self.real, copy=False)),
+            scores=scores,
+            next_eigenvalues=following,
             tied=ragged.read_only(out.tied),
-            operator_norms=ragged.read_only(out.norms.astype(self.real, copy=False)),
+            operator_norms=norms,
             over_budget=over_budget,
             **settings,
         )
@@ -253,7 +250,7 @@ class LocalProblems:
 
     def compute(self, singular: bool, out: kernels.ModesOut) -> dict:
         """Compute the modes into ``out`` and return the settings of the result."""
-        f, c, eps, ranks = self.work.arrays, self.clusters, self.eps, out.blocks.ranks
+        f, c, ranks = self.work, self.clusters, out.blocks.ranks
         settings = {"singular": singular, "rings": None, "target": None, "pilot": False}
         if singular:
             self.singular_modes(np.ones(c.n_clusters, bool), out)
@@ -261,23 +258,22 @@ class LocalProblems:
         wanted = np.minimum(ranks + 1, c.dims)
         large = is_large(c.dims, wanted)
         check_dense(np.where(large, 0, c.dims), "retaining this fraction of its modes")
-        delta = coboundary(self.work) if large.any() else None
+        delta = coboundary(f) if large.any() else None
         with threads.single_threaded_blas():
             # a Python loop suffices: clusters larger than SPARSE_ABOVE are few
             for a in np.flatnonzero(large).tolist():
                 try:
                     self.large_modes(a, delta, out)
-                except np.linalg.LinAlgError:
-                    if c.dims[a] > MAX_DENSE:
-                        raise
+                except np.linalg.LinAlgError as error:
+                    n = c.dims[a]
+                    if n > MAX_DENSE:
+                        message = f"local modes of cluster {a} (dimension {n}): {error}"
+                        raise np.linalg.LinAlgError(message) from None
                     large[a] = False
         dense = np.where(large, 0, c.dims)
-        self.run(
-            "local modes",
-            lambda lo, hi, s: kernels.local_modes(lo, hi, f, c, large, eps, s, out),
-            dense,
-            self.allocate(dense, wanted, (self.whole or Whole.of(c.dims, ranks)).modes),
-        )
+        allocate = self.allocate(dense, wanted, (self.whole or Whole.of(c.dims, ranks)).modes)
+        inputs = f.arrays, c, large, self.eps
+        self.run("local modes", dense, kernels.local_modes, inputs, allocate, (out,))
         self.mend_zero_modes(out, large)
         return settings
 
@@ -339,23 +335,18 @@ class LocalProblems:
         if top == 0:  # A = 0, so every vector is an eigenvector
             w, Z = np.zeros(r + 1), np.eye(n, r)
         else:
-            try:
-                w, Z = lowest_sparse(A, r + 1, eps)
-                Z = Z[:, :r]
-                if w[:r].min(initial=top) <= n * eps * top and self.balanced[1].uneven[a]:
-                    G = self.balanced_coboundary[rows][:, columns]
-                    Z = with_balanced_kernel(G, self.balanced[1].units[columns], A, Z, eps)
-            except np.linalg.LinAlgError as error:
-                raise np.linalg.LinAlgError(
-                    f"local modes of cluster {a} (dimension {n}): {error}"
-                ) from None
+            w, Z = lowest_sparse(A, r + 1, eps)
+            Z = Z[:, :r]
+            if w[:r].min(initial=top) <= n * eps * top and self.balanced[1].uneven[a]:
+                G = self.balanced_coboundary[rows][:, columns]
+                Z = with_balanced_kernel(G, self.balanced[1].units[columns], A, Z, eps)
         w = w.clip(min=0)
         out.scores[out.starts[a] : out.starts[a + 1]] = w[:r] * unit * unit
         out.following[a] = w[r] * unit * unit
         out.norms[a] = top * unit * unit
         out.tied[a] = r > 0 and w[r] - w[r - 1] <= np.sqrt(self.eps) * top
         vectors = np.ascontiguousarray(Z.T, dtype=out.blocks.data.dtype).reshape(-1)
-        kernels.put_modes(a, c.dims[a], f.arrays, c, vectors, self.eps, out.blocks)
+        kernels.put_modes(a, n, f.arrays, c, vectors, self.eps, out.blocks)
 
 
 def kernel_workspace(
@@ -386,47 +377,35 @@ def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, ke
     ends of crossing edges, of which a local operator contains one alone, are scaled separately.
     """
     labels, (u, v) = clusters.labels, sheaf.edges.T
-    internal = (labels[u] == labels[v])[:, None]
-    exponents = _map_exponents(sheaf)
+    internal = labels[u] == labels[v]
+    # exponents of the powers of two above the largest entries of maps, or -inf
+    exponents = np.full((sheaf.n_edges, 2), -np.inf)
+    for end, (_, data, starts) in enumerate(both_ends(sheaf)):
+        full = np.flatnonzero(np.diff(starts))
+        largest = np.maximum.reduceat(np.abs(data), starts[full])
+        exponents[full, end] = np.where(largest > 0, np.frexp(largest)[1], -np.inf)
     sizes = _section_exponents(sheaf.edges, exponents, clusters)
     rows = exponents + sizes[sheaf.edges]
-    rows = np.where(internal, np.maximum(*rows.T)[:, None], rows)
+    rows[internal] = rows[internal].max(axis=1, keepdims=True)
     low, high = np.full(clusters.n_clusters, np.inf), np.full(clusters.n_clusters, -np.inf)
     used = np.isfinite(rows)
-    used[:, 1] &= ~internal[:, 0]
+    used[internal, 1] = False
     if not len(clusters.half_edges):
         used[clusters.crossing_edges] = False
-    for end in (0, 1):
-        cluster, row = labels[sheaf.edges[used[:, end], end]], rows[used[:, end], end]
-        np.minimum.at(low, cluster, row)
-        np.maximum.at(high, cluster, row)
+    cluster, row = labels[sheaf.edges[used]], rows[used]
+    np.minimum.at(low, cluster, row)
+    np.maximum.at(high, cluster, row)
     uneven = high > low + 2  # up to a ratio of 4, singular vectors lose at most two bits
     uneven[labels[sizes < 0]] = True
-    scaled = _scaled(sheaf, sizes[sheaf.edges] - np.where(np.isfinite(rows), rows, 0))
+    shifts = (sizes[sheaf.edges] - np.where(np.isfinite(rows), rows, 0)).astype(np.int32)
+    maps = []
+    for end, (_, data, starts) in enumerate(both_ends(sheaf)):
+        numbers = data.view(np.float64)  # two for each complex entry
+        counts = np.diff(starts) * (data.itemsize // numbers.itemsize)
+        maps.append(np.ldexp(numbers, np.repeat(shifts[:, end], counts)).view(data.dtype))
+    scaled = sheaf_like(sheaf, *maps)
     units = np.ldexp(1.0, np.repeat(sizes, sheaf.vertex_dims).astype(np.int32))
     return scaled, kernels.Balanced(scaled.arrays, units, uneven)
-
-
-def _scaled(sheaf: CellularSheaf, exponents: np.ndarray) -> CellularSheaf:
-    """Return the sheaf whose maps are multiplied by the powers 2^exponents, shape (m, 2)."""
-    maps, data = ((sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets)), []
-    for (x, starts), shifts in zip(maps, exponents.T.astype(np.int32), strict=True):
-        numbers = x.view(x.real.dtype)  # two for each complex entry
-        exponent = np.repeat(shifts, np.diff(starts) * (1 + (x.dtype.kind == "c")))
-        data.append(np.ldexp(numbers, exponent).view(x.dtype))
-    return sheaf_like(sheaf, *data)
-
-
-def _map_exponents(sheaf: CellularSheaf) -> np.ndarray:
-    """Return the exponents of the powers of two above the largest entries of maps, or -inf."""
-    out = np.full((sheaf.n_edges, 2), -np.inf)
-    maps = ((sheaf.tail_data, sheaf.tail_offsets), (sheaf.head_data, sheaf.head_offsets))
-    for end, (data, starts) in enumerate(maps):
-        full = np.flatnonzero(np.diff(starts))
-        if full.size:
-            largest = np.maximum.reduceat(np.abs(data), starts[full])
-            out[full, end] = np.where(largest > 0, np.frexp(largest)[1], -np.inf)
-    return out
 
 
 def _section_exponents(edges: np.ndarray, exponents: np.ndarray, clusters: Clusters) -> np.ndarray:
@@ -455,3 +434,67 @@ def _section_exponents(edges: np.ndarray, exponents: np.ndarray, clusters: Clust
     out = np.zeros(len(labels))
     out[vertices] = np.rint(b - largest[cluster]).clip(-1000, 0)
     return out
+
+
+# ---------------------------------------------------------------- large clusters
+
+
+def with_balanced_kernel(
+    G: scipy.sparse.csr_array,
+    units: np.ndarray,
+    A: scipy.sparse.csr_array,
+    Z: np.ndarray,
+    eps: float,
+) -> np.ndarray:
+    """Return the lowest modes Z of A, with a kernel accurate relative to the maps of every edge.
+
+    ``units`` times the kernel of G is that of A, and G has maps with entries of about 1. Singular
+    values up to max(shape) eps norm(G) count as zero. Z is returned if it is more accurate, as for
+    sections that grow at different rates.
+    """
+    A_G, r = G.conj().T.tocsr() @ G, Z.shape[1]
+    level = max(G.shape) * eps * np.sqrt(linalg.inf_norm(A_G))
+    K = lowest_sparse(A_G, r + 1, eps)[1]
+    _, sigma, V = scipy.linalg.svd(G @ K, full_matrices=False)
+    K = (K @ V[sigma <= level].conj().T)[:, :r]
+    # eigenvectors have errors of eps norm(A_G) / lambda with the first positive eigenvalue lambda;
+    # a step of least squares leaves eps times the root of this ratio
+    K -= Factors(A_G, level * np.sqrt(linalg.inf_norm(A_G))).solve(G.conj().T @ (G @ K))
+    K *= units[:, None]
+    # multiplying by the inverse triangular factor keeps the accuracy of every row of K
+    factor = scipy.linalg.qr(K, mode="r")[0][: K.shape[1]]
+    K = scipy.linalg.solve_triangular(factor, K.T, trans="T").T
+    if np.linalg.norm(A @ K, axis=0).max(initial=0) > 2 * len(K) * eps * linalg.inf_norm(A):
+        return Z
+    others = scipy.linalg.svd(Z - K @ (K.conj().T @ Z), full_matrices=False)[0]
+    others = others[:, : r - K.shape[1]]
+    return np.hstack([K, others @ scipy.linalg.eigh(others.conj().T @ (A @ others))[1]])
+
+
+def lowest_sparse(
+    A: scipy.sparse.csr_array, count: int, eps: float
+) -> tuple[np.ndarray, np.ndarray]:
+    """Return the ``count`` lowest eigenpairs of a sparse semidefinite matrix, ascending.
+
+    LOBPCG is preconditioned by factors of A + s I, and inverse iteration then reduces residuals to
+    at most 2 n eps norm(A, inf). Both are repeated with other shifts from the vectors found so far,
+    before LinAlgError is raised.
+    """
+    n, norm = A.shape[0], linalg.inf_norm(A)
+    level = n * eps * norm
+    X = linalg.normal(np.random.default_rng(0), (n, count + max(8, count // 4)), A.dtype)
+    X = scipy.linalg.qr(X, mode="economic")[0]
+    # perturbed zeros hide other eigenvalues from a smaller shift, which finds eigenvalues below it
+    for shift, target in itertools.product((1e-10 * norm, level), repeat=2):
+        solve, X = Factors(A, shift).solve, np.ascontiguousarray(X)
+        targets = partial(np.full_like, fill_value=target)
+        X = lowest_pairs(A.__matmul__, solve, X, count, targets).vectors
+        for _ in range(12):
+            X = scipy.linalg.qr(solve(X), mode="economic")[0]
+            Y = A @ X
+            values, rotation = scipy.linalg.eigh(X.conj().T @ Y)
+            X, Y = X @ rotation, Y @ rotation
+            worst = float(np.linalg.norm(Y - X * values, axis=0)[:count].max())
+            if worst <= 2 * level and len(values) >= count:
+                return values[:count], np.ascontiguousarray(X[:, :count])
+    raise np.linalg.LinAlgError(f"residual {worst:.3g} after inverse iteration")

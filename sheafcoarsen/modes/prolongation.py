@@ -149,15 +149,11 @@ class Prolongation:
         kernels.put_columns(sheaf.arrays, clusters, flat, starts, ranks, out)
         return cls(sheaf, clusters, ranks, indptr, indices, data)
 
-    def coordinates(self, a: int) -> np.ndarray:
-        """Return the rows of cluster ``a``, ordered by vertex, then by stalk coordinate."""
+    def block(self, a: int) -> np.ndarray:
+        """Return a copy of R_a, shape (N_a, r_a), with rows by vertex, then by coordinate."""
         begin, end = self.clusters.member_ptr[a : a + 2]
         vertices = self.clusters.members[begin:end]
-        return ragged.ranges(self.sheaf.vertex_offsets[vertices], self.sheaf.vertex_dims[vertices])
-
-    def block(self, a: int) -> np.ndarray:
-        """Return a copy of R_a, shape (N_a, r_a)."""
-        starts = self.indptr[self.coordinates(a)]
+        starts = self.indptr[ragged.range_of_blocks(self.sheaf.vertex_offsets, vertices)]
         return self.data[starts[:, None] + np.arange(self.ranks[a])]
 
     def on(self, sheaf: CellularSheaf, clusters: Clusters) -> "Prolongation":

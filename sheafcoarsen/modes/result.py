@@ -114,11 +114,11 @@ class LocalModes(ReadOnly):
             return values
 
         ranks = checked("ranks", np.int64, K)
-        dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, minlength=K)
+        dims = self.clusters.dims
         if (a := checks.first_true((ranks < 0) | (ranks > dims))) is not None:
             raise ValueError(
                 f"LocalModes: `ranks[{a}]` = {ranks[a]} exceeds the cluster's dimension "
-                f"{dims[a]:.0f} or is negative"
+                f"{dims[a]} or is negative"
             )
         checked("scores", scalar, int(ranks.sum()))
         checked("next_eigenvalues", scalar, K)
@@ -150,12 +150,6 @@ class LocalModes(ReadOnly):
             return local_operator_of(self.local_operator)
         assert self.rings is not None
         return Oversampled(self.rings, None if self.pilot else self.target)
-
-    @property
-    def holds_sections(self) -> bool:
-        """Whether the modes are known to include the kernels of all local operators."""
-        oversampled = self.local_operator == Oversampled.name
-        return self.singular or (oversampled and bool((self.next_eigenvalues > 0).all()))
 
     def eigenvalues(self, a: int) -> np.ndarray:
         """Return the r_a eigenvalues retained in cluster ``a``, ascending.
@@ -232,10 +226,9 @@ class LocalModes(ReadOnly):
 
     def _without_rounding(self) -> tuple[np.ndarray, np.ndarray]:
         """Return scores and next eigenvalues as float64; those below working accuracy become 0."""
-        dims = np.bincount(self.partition.labels, self.sheaf.vertex_dims, len(self.ranks))
-        zero = linalg.zero_energy(dims, self.sheaf.dtype, self.operator_norms)
+        zero = linalg.zero_energy(self.clusters.dims, self.sheaf.dtype, self.operator_norms)
         if self.local_operator == Oversampled.name:  # the score of a section is exactly 0
-            zero = np.zeros(len(dims))
+            zero = np.zeros(len(zero))
         kept, after = self.scores.astype(np.float64), self.next_eigenvalues.astype(np.float64)
         return (
             np.where(kept <= np.repeat(zero, self.ranks), 0.0, kept),

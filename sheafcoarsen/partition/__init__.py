@@ -20,21 +20,10 @@ of edges from the maps:
 >>> P.sizes, np.bincount(P.labels, F.vertex_dims)
 (array([ 6,  5,  8, 21]), array([18., 15., 24., 23.]))
 
-The modules:
-
-``_partition``
-    The class and its constructors.
-``links``
-    The weighted graph to partition, as adjacency lists.
-``methods``
-    Balls, matching, spectral clustering, METIS, each with about the requested number of clusters;
-    repair of their labels, to exactly the requested number of connected clusters; packing of
-    small components.
-``_select``
-    The public function ``select``.
-``clusters``
-    Index structure for loops over clusters: internal edges of each cluster and crossing edges
-    of each pair, computed once for a graph and a partition.
+``_partition`` holds the class, ``clusters`` the index structure of a partitioned graph, and
+``links`` the weighted graph to partition, as adjacency lists. ``methods`` holds balls, matching,
+spectral clustering and METIS, each with about the requested number of clusters, and the repair of
+their labels to exactly that number of connected clusters.
 """
 
 from sheafcoarsen.partition._partition import Partition

@@ -25,10 +25,6 @@ from sheafcoarsen.partition.methods import (
 )
 from sheafcoarsen.sheaf import CellularSheaf, GraphLike
 
-Finder = Callable[[Links, int, np.random.Generator], np.ndarray]
-"""Function that returns labels of about n clusters, which ``repair_labels`` makes exact."""
-
-
 Method: TypeAlias = Literal["auto", "balls", "matching", "spectral", "metis"]
 """Method of selecting clusters."""
 
@@ -165,7 +161,7 @@ def find_clusters(
                 f'as many eigenvectors, got {n_clusters}; use "balls"'
             )
         shown.update()
-        finders: dict[str, Finder] = {
+        finders: dict[str, Callable] = {
             "auto": find_balls,
             "balls": find_balls,
             "matching": match_levels,
@@ -190,7 +186,7 @@ def find_clusters(
 
 
 def _cluster(
-    find: Finder, rng: np.random.Generator, balanced: bool, links: Links, n_clusters: int
+    find: Callable, rng: np.random.Generator, balanced: bool, links: Links, n_clusters: int
 ) -> np.ndarray:
     """Return labels of ``n_clusters`` clusters, or of the components if there are more."""
     n = len(links.sizes)

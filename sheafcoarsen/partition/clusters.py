@@ -14,30 +14,19 @@ class Clusters(NamedTuple):
 
     In the paper: N_a (``eq:local_cochain_space``), the internal edges E_a
     (``eq:internal_coboundary_domain``) and the crossing edges E_ab (``eq:crossing_edge_set``).
-
-    labels : (n,) cluster of each vertex
-    members, member_ptr : vertices by cluster, ascending inside each
-    local_offsets : (n,) offset of a vertex's stalk among the coordinates of its cluster
-    dims : (K,) N_a, the dimension of C^0 on each cluster
-    internal_edges, internal_ptr : edges with both ends in one cluster (loops too), by cluster, then
-        by index
-    crossing_edges, pair_ptr : the other edges, by pair (a < b), then by index
-    pairs : (P, 2) the pairs of clusters joined by an edge, sorted
-    half_edges, half_ptr : near ends of crossing edges, as 2 e + end, by cluster; empty until
-        :meth:`with_half_edges`
     """
 
-    labels: np.ndarray
-    members: np.ndarray
+    labels: np.ndarray  # (n,) cluster of each vertex
+    members: np.ndarray  # (n,) vertices by cluster, ascending inside each
     member_ptr: np.ndarray
-    local_offsets: np.ndarray
-    dims: np.ndarray
-    internal_edges: np.ndarray
+    local_offsets: np.ndarray  # (n,) offset of a stalk among the coordinates of its cluster
+    dims: np.ndarray  # (K,) N_a, the dimension of C^0 on each cluster
+    internal_edges: np.ndarray  # edges inside clusters (loops too), by cluster, then by index
     internal_ptr: np.ndarray
-    crossing_edges: np.ndarray
+    crossing_edges: np.ndarray  # the other edges, by pair of clusters (a < b), then by index
     pair_ptr: np.ndarray
-    pairs: np.ndarray
-    half_edges: np.ndarray
+    pairs: np.ndarray  # (P, 2) the pairs of clusters joined by an edge, sorted
+    half_edges: np.ndarray  # ends of crossing edges, as 2 e + end; empty until `with_half_edges`
     half_ptr: np.ndarray
 
     @property
@@ -69,7 +58,7 @@ def check_partition(sheaf: CellularSheaf, partition: Partition, name: str = "P")
         )
 
 
-def clusters_of(sheaf: CellularSheaf, partition: Partition) -> Clusters:
+def clusters_of(sheaf: CellularSheaf, partition: Partition) -> "Clusters":
     """Return the index structure of a sheaf and a checked partition."""
     labels, members, K = partition.labels, partition.members, partition.n_clusters
     at = ragged.offsets(sheaf.vertex_dims[members])

@@ -21,17 +21,12 @@ class Links(NamedTuple):
     """A weighted graph as adjacency lists: v has neighbours ``ends[starts[v]:starts[v + 1]]``.
 
     Each neighbour occurs once, and v itself does not occur.
-
-    starts : (n + 1,) int64
-    ends : (2m,) int32
-    weights : (2m,) float64, >= 0, sums over parallel edges of weights scaled to at most 1
-    sizes : (n,) int64, >= 1, weight of each vertex, which clusters balance
     """
 
-    starts: np.ndarray
-    ends: np.ndarray
-    weights: np.ndarray
-    sizes: np.ndarray
+    starts: np.ndarray  # (n + 1,) int64
+    ends: np.ndarray  # (2m,) int32
+    weights: np.ndarray  # (2m,) >= 0, sums over parallel edges of weights scaled to at most 1
+    sizes: np.ndarray  # (n,) int64, >= 1, weight of each vertex, which clusters balance
 
     def vertices(self) -> np.ndarray:
         """Return the vertex at which each link begins, shape (2m,); ``ends`` are the other ends."""

@@ -26,7 +26,7 @@ from tests.support.helpers import (
     ties_allowed,
 )
 from tests.support.strategies import mode_counts, sheaves_with_partitions
-from tests.unit.modes.test_prolongation import assert_prolongation
+from tests.unit.coarsening.test_coarsen import assert_prolongation
 
 OPERATORS = ("internal", "principal")
 

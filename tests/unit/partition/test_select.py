@@ -225,7 +225,7 @@ HALVES = frozenset({frozenset(range(5, 15)), frozenset([*range(5), *range(15, 20
 
 
 @pytest.mark.parametrize(
-    ("method", "scale"), list(zip(METHODS, [1e-100, 1.0, 1e100, 1e-100], strict=True))
+    ("method", "scale"), list(zip(METHODS, [1e-100, 1e100, 1e100, 1e-100], strict=True))
 )
 def test_sheaf_weights_cut_weak_links_at_any_scale(method, scale):
     roots = scale * np.sqrt(WEAK)
@@ -247,17 +247,6 @@ def test_graph_weights_are_attributes_or_adjacency_entries(method):
         for seed in range(4):
             assert clusters(select(graph, 2, method=method, seed=seed)) == HALVES
     assert any(clusters(select(RING, 2, method=method, seed=s)) != HALVES for s in range(4))
-
-
-@pytest.mark.parametrize("method", METHODS)
-def test_scaling_weights_by_powers_of_two_changes_nothing(method):
-    edges = np.array(grid(6, 7).edges)
-    made = [
-        sheaf_on(edges, np.arange(42) % 4, np.full(len(edges), 2), scale=scale)
-        for scale in (1.0, 2.0**-332, 2.0**332)
-    ]
-    labels = [select(F, 5, method=method, weights="sheaf").labels.tolist() for F in made]
-    assert labels[0] == labels[1] == labels[2]
 
 
 @pytest.mark.parametrize(
