@@ -346,9 +346,7 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
             )
         # if arrays of the matrix were replaced, validate it again
         modes = rank if rank.R.is_held_by(rank.prolongation) else replace(rank)
-        # singular vectors, and oversampled modes, include the kernels of all local operators
-        positive = bool((modes.next_eigenvalues > 0).all())
-        seeks_sections = modes.singular or (modes.target is not None and positive)
+        seeks_sections = modes.holds_sections
     else:
         modes = local_modes(sheaf, P, rank, operator, progress=progress)  # type: ignore[arg-type]
         seeks_sections = isinstance(rank, Rule) and rank.needs_kernels

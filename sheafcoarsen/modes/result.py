@@ -151,6 +151,12 @@ class LocalModes(ReadOnly):
         assert self.rings is not None
         return Oversampled(self.rings, None if self.pilot else self.target)
 
+    @property
+    def holds_sections(self) -> bool:
+        """Whether the modes are known to include the kernels of all local operators."""
+        oversampled = self.local_operator == Oversampled.name
+        return self.singular or (oversampled and bool((self.next_eigenvalues > 0).all()))
+
     def eigenvalues(self, a: int) -> np.ndarray:
         """Return the r_a eigenvalues retained in cluster ``a``, ascending.
 
