@@ -393,14 +393,9 @@ def run(size, i):
 
 def main():
     """Answer all questions, print the rows, and write JSON or the docs' tables on request."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--size", choices=SIZES, default="small")
+    parser = report.parser(__doc__, SIZES)
     parser.add_argument("--json", metavar="FILE")
-    parser.add_argument(
-        "--docs", action="store_true", help="write the tables into docs/benchmarks.md"
-    )
+    parser.add_argument("--docs", action="store_true", help="write into docs/benchmarks.md")
     parser.add_argument("--only", default="", help="only kinds or problems that contain this text")
     parser.add_argument("--ask", type=int, help=argparse.SUPPRESS)
     args = parser.parse_args()
@@ -428,15 +423,9 @@ def main():
         rows.append(found)
         print(line(found), flush=True)
     if args.json:
-        with open(args.json, "w", encoding="utf-8") as stream:
-            json.dump(
-                {"size": args.size, "machine": data, "rows": [asdict(r) for r in rows]},
-                stream,
-                indent=1,
-            )
-    tables = markdown(rows, data)
+        report.write_json(args.json, args.size, data, rows)
     if args.docs:
-        report.put_table(MARKER, tables)
+        report.put_table(MARKER, markdown(rows, data))
 
 
 def line(r):

@@ -7,7 +7,6 @@ needs 20 GB and takes 15 minutes. Workers are processes on this machine with one
 peak memory is read from the operating system; every result is verified on random cochains.
 """
 
-import argparse
 import contextlib
 import ctypes
 import gc
@@ -282,10 +281,7 @@ MEASURES = {"cpu": processor_time, "plan": planning, "workers": two_workers, "me
 
 def main():
     """Run the requested measurements and print their rows."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--size", choices=SIZES, default="small")
+    parser = report.parser(__doc__, SIZES)
     parser.add_argument("--only", choices=MEASURES, action="append")
     parser.add_argument("--folder", metavar="DIR")
     args = parser.parse_args()

@@ -9,7 +9,6 @@ Answers are checked first: h0, and norm(L x - b). Figures are medians of interle
 ``--cpu`` measures processor seconds, for shared machines. A low ratio is not an error.
 """
 
-import argparse
 import os
 import time
 from unittest import mock
@@ -18,7 +17,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 import sheafcoarsen as sc
-from benchmarks import checks, timing
+from benchmarks import checks, report, timing
 
 SIZES = {"smoke": 3000, "small": 100_000, "medium": 1_000_000}
 
@@ -95,10 +94,7 @@ def show_network(file, rounds, clock):
 
 def main():
     """Run all cases of the given size."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--size", choices=SIZES, default="small")
+    parser = report.parser(__doc__, SIZES)
     parser.add_argument("--data", metavar="FOLDER", default=os.environ.get("SHEAFCOARSEN_DATA"))
     parser.add_argument("--cpu", action="store_true")
     args = parser.parse_args()

@@ -15,7 +15,6 @@ Tables (fidelity.md) and figures are written to FOLDER; ``--docs`` writes the ta
 docs/fidelity.md.
 """
 
-import argparse
 import statistics
 import time
 import warnings
@@ -24,7 +23,7 @@ from pathlib import Path
 import numpy as np
 
 import sheafcoarsen as sc
-from benchmarks import sets
+from benchmarks import report, sets
 
 COUNT = 10
 DOCS = Path(__file__).parent.parent / "docs" / "fidelity.md"
@@ -255,10 +254,7 @@ def draw_curves(curves, path):
 
 def main():
     """Run the study, and write the requested files."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--size", choices=("smoke", "full"), default="full")
+    parser = report.parser(__doc__, ("smoke", "full"), "full")
     parser.add_argument("--out", metavar="FOLDER", type=Path)
     parser.add_argument(
         "--docs", action="store_true", help="write the tables into docs/fidelity.md"

@@ -9,10 +9,7 @@ of the library; missing it is not an error. ``--size large`` takes about ten min
 ``--docs`` writes the table into docs/benchmarks.md.
 """
 
-import argparse
-import json
 import warnings
-from dataclasses import asdict
 from typing import NamedTuple
 
 import sheafcoarsen as sc
@@ -57,14 +54,9 @@ def measure(size):
 
 def main():
     """Run all stages, print the rows, and write JSON or its table in the docs on request."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--size", choices=SIZES, default="small")
+    parser = report.parser(__doc__, SIZES)
     parser.add_argument("--json", metavar="FILE")
-    parser.add_argument(
-        "--docs", action="store_true", help="write the table into docs/benchmarks.md"
-    )
+    parser.add_argument("--docs", action="store_true", help="write into docs/benchmarks.md")
     args = parser.parse_args()
     warnings.simplefilter("ignore", sc.TiedModesWarning)
     data = report.machine()
@@ -74,14 +66,9 @@ def main():
         rows.append(row)
         print(report.line(row), flush=True)
     if args.json:
-        with open(args.json, "w", encoding="utf-8") as stream:
-            json.dump(
-                {"size": args.size, "machine": data, "rows": [asdict(row) for row in rows]},
-                stream,
-                indent=1,
-            )
+        report.write_json(args.json, args.size, data, rows)
     if args.docs:
-        report.write_page(rows, data)
+        report.put_table("benchmark", report.markdown(rows, data))
 
 
 if __name__ == "__main__":

@@ -14,19 +14,9 @@ import numpy as np
 
 import sheafcoarsen as sc
 from benchmarks import sets, workloads
+from benchmarks.workloads import grid
 
 NOISE = 0.03
-
-
-def grid(*sides):
-    """Return the edges of a grid, sorted."""
-    index = np.arange(int(np.prod(sides))).reshape(sides)
-    ends = [
-        (np.delete(index, -1, axis).ravel(), np.delete(index, 0, axis).ravel())
-        for axis in range(len(sides))
-    ]
-    edges = np.concatenate([np.stack(pair, axis=1) for pair in ends])
-    return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
 
 
 def poses(n):

@@ -1,7 +1,9 @@
 """Rows of the benchmark, printed as lines, as JSON or as the table of docs/benchmarks.md."""
 
+import argparse
 import dataclasses
 import importlib.metadata
+import json
 import os
 import platform
 import re
@@ -15,6 +17,15 @@ from benchmarks.peers import blas
 
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 COLUMNS = ("W1", "W2", "W3")
+
+
+def parser(doc, sizes=(), default="small"):
+    """Return a parser of arguments that shows the docstring of a benchmark and has ``--size``."""
+    shown = argparse.RawDescriptionHelpFormatter
+    parser = argparse.ArgumentParser(description=doc, formatter_class=shown)
+    if sizes:
+        parser.add_argument("--size", choices=sizes, default=default)
+    return parser
 
 
 @dataclasses.dataclass(frozen=True)
@@ -146,9 +157,10 @@ def _cell(row):
     )
 
 
-def write_page(rows, data):
-    """Write the table of all stages into docs/benchmarks.md."""
-    put_table("benchmark", markdown(rows, data))
+def write_json(path, size, data, rows):
+    """Write all rows and what the machine is."""
+    found = {"size": size, "machine": data, "rows": [dataclasses.asdict(row) for row in rows]}
+    Path(path).write_text(json.dumps(found, indent=1), encoding="utf-8")
 
 
 def put_table(name, table):

@@ -10,7 +10,6 @@ splu in symmetric mode ("splu"). ``--data`` is a folder with mesh_bunny.off.gz. 
 an error.
 """
 
-import argparse
 import gzip
 import os
 import warnings
@@ -21,7 +20,7 @@ import scipy.sparse.linalg
 from threadpoolctl import threadpool_limits
 
 import sheafcoarsen as sc
-from benchmarks import checks, timing
+from benchmarks import checks, report, timing
 
 SIZES = {"smoke": (600,), "small": (2000,), "medium": (2000, 20_000)}
 ACCURACY = 1e-13
@@ -101,10 +100,7 @@ def shown(name, F, h0, rounds, rivals):
 
 def main():
     """Run all cases of the given size."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
-    parser.add_argument("--size", choices=SIZES, default="small")
+    parser = report.parser(__doc__, SIZES)
     parser.add_argument("--data", metavar="FOLDER", default=os.environ.get("SHEAFCOARSEN_DATA"))
     args = parser.parse_args()
     rounds = 1 if args.size == "smoke" else 3

@@ -19,7 +19,6 @@ The line "certified" compares the times until rotations are certified as optimal
 and the relative difference of the costs. Both solve for rotations only, without translations.
 """
 
-import argparse
 import dataclasses
 import importlib.metadata
 import os
@@ -198,9 +197,7 @@ HEADS = ("problem", "gtsam", "by modes", "with places", "anchored", "refined")
 
 def main():
     """Run all problems, print the rows, and write its table in the docs on request."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = report.parser(__doc__)
     parser.add_argument("--rounds", type=int, default=9)
     parser.add_argument(
         "--docs", action="store_true", help="write the table into docs/benchmarks.md"

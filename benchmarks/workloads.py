@@ -40,14 +40,20 @@ def w1(n, rng, ordered=True):
     return sc.CellularSheaf(edges, tail, head, vertex_dims=np.full(n, 3))
 
 
-def w2(n, rng):
-    side = round(n ** (1 / 3))
-    index = np.arange(side**3).reshape(side, side, side)
+def grid(*sides):
+    """Return the edges of a grid, sorted."""
+    index = np.arange(int(np.prod(sides))).reshape(sides)
     ends = [
-        (np.delete(index, -1, axis).ravel(), np.delete(index, 0, axis).ravel()) for axis in range(3)
+        (np.delete(index, -1, axis).ravel(), np.delete(index, 0, axis).ravel())
+        for axis in range(len(sides))
     ]
     edges = np.concatenate([np.stack(pair, axis=1) for pair in ends])
-    edges = edges[np.lexsort((edges[:, 1], edges[:, 0]))]
+    return edges[np.lexsort((edges[:, 1], edges[:, 0]))]
+
+
+def w2(n, rng):
+    side = round(n ** (1 / 3))
+    edges = grid(side, side, side)
     gauge = 2 * np.pi * rng.random(side**3)
     angle = gauge[edges[:, 1]] - gauge[edges[:, 0]] + 0.3 * rng.standard_normal(len(edges))
     c, s = np.cos(angle), np.sin(angle)

@@ -1,4 +1,4 @@
-"""Products of block rows with a few columns, with the sums in vector registers.
+"""Instructions that numba lacks, and products of block rows with vectors in registers.
 
 A vector holds ``len(lanes)`` consecutive numbers of a row, where ``lanes`` is a tuple of zeros of
 their type; ``sums`` is a tuple of vectors, one for each row of a block. Tuples of numbers would be
@@ -13,14 +13,18 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
+from numba.np.linalg import dot_3_mm, ensure_blas
 
-from sheafcoarsen._kernels.jit import JIT_IS_OFF
+from sheafcoarsen._kernels.jit import JIT_IS_OFF, llvm_inlined, subkernel
 
 ONE = (0,)
 """Argument ``rows`` for a single row: only the length of the tuple, 1, matters."""
 
 EXACT = True
 """Flag: round complex products as numba does, without fused operations."""
+
+NOT_NEGATIVE = (1 << 62) - 1
+"""Mask for indices that are never negative; numba then omits its wraparound of negative indices."""
 
 
 class Vector(types.Type):
@@ -56,11 +60,6 @@ class Registers:
         self.is_complex = self.real != self.kind
         self.count = vector.count * (1 + self.is_complex)
 
-    def address(self, array_type, array, at):
-        """Return the address of an entry of an array."""
-        struct = self.context.make_array(array_type)(self.context, self.builder, array)
-        return self.builder.gep(struct.data, [at])
-
     def like(self, number):
         """Return the LLVM type of this vector with parts of another real type."""
         number = self.context.get_value_type(number)
@@ -74,21 +73,21 @@ class Registers:
         cast = self.builder.fpext if kind.bitwidth < other.bitwidth else self.builder.fptrunc
         return cast(value, self.like(other))
 
+    def address(self, array_type, array, at):
+        """Return the address of an entry of an array."""
+        struct = self.context.make_array(array_type)(self.context, self.builder, array)
+        return self.builder.gep(struct.data, [at])
+
     def in_memory(self, array_type, array, at):
         """Return the address of a vector in an array, and the alignment of the array's entries."""
         kind = number_of(array_type.dtype)
         address = self.address(array_type, array, at)
         return self.builder.bitcast(address, self.like(kind).as_pointer()), kind.bitwidth // 8
 
-    def loaded(self, array_type, array, at):
-        """Return the vector at index ``at`` of an array."""
-        address, align = self.in_memory(array_type, array, at)
-        return self.cast(self.builder.load(address, align=align), array_type.dtype, self.kind)
-
-    def store(self, value, array_type, array, at):
-        """Write a vector to an array."""
-        address, align = self.in_memory(array_type, array, at)
-        self.builder.store(self.cast(value, self.kind, array_type.dtype), address, align=align)
+    def shuffled(self, value, indices):
+        """Return the parts of a vector at constant indices."""
+        constant = ir.Constant(ir.VectorType(ir.IntType(32), len(indices)), indices)
+        return self.builder.shuffle_vector(value, value, constant)
 
     def everywhere(self, x):
         """Broadcast x to all parts of a vector."""
@@ -98,43 +97,6 @@ class Registers:
         first = self.builder.insert_element(first, x, ir.IntType(32)(0))
         return self.shuffled(first, [0] * self.count)
 
-    def shuffled(self, value, indices):
-        """Return the parts of a vector at constant indices."""
-        constant = ir.Constant(ir.VectorType(ir.IntType(32), len(indices)), indices)
-        return self.builder.shuffle_vector(value, value, constant)
-
-    def entry(self, array_type, array, at, sign, conjugate):
-        """Return the real and imaginary part of sign times an entry, each repeated in a vector.
-
-        The imaginary part is None for real numbers.
-        """
-        value = self.context.unpack_value(
-            self.builder, array_type.dtype, self.address(array_type, array, at)
-        )
-        value = self.context.cast(self.builder, value, array_type.dtype, self.kind)
-        sign = self.context.cast(self.builder, sign, types.float64, self.real)
-        if not self.is_complex:
-            return self.everywhere(self.builder.fmul(value, sign)), None
-        number = self.context.make_complex(self.builder, self.kind, value)
-        imaginary = self.builder.fneg(number.imag) if conjugate else number.imag
-        return tuple(self.everywhere(self.builder.fmul(x, sign)) for x in (number.real, imaginary))
-
-    def added(self, total, parts, y, exact=False):
-        """Return ``total`` plus the vector y times an entry, which is given by its parts.
-
-        The operations are fused; with ``exact``, those of complex numbers are not.
-        """
-        real, imaginary = parts
-        if imaginary is None:
-            return self.fused(real, y, total)
-        swapped = self.shuffled(y, [i ^ 1 for i in range(self.count)])
-        signs = ir.Constant(self.type, [-1.0, 1.0] * (self.count // 2))
-        swapped = self.builder.fmul(swapped, signs)
-        if not exact:
-            return self.fused(imaginary, swapped, self.fused(real, y, total))
-        products = self.builder.fmul(real, y), self.builder.fmul(imaginary, swapped)
-        return self.builder.fadd(total, self.builder.fadd(*products))
-
     def fused(self, x, y, z):
         """Return x y + z, rounded once."""
         width = "" if self.count == 1 else f"v{self.count}"
@@ -143,8 +105,43 @@ class Registers:
         function = cgutils.get_or_insert_function(self.builder.module, kind, name)
         return self.builder.call(function, (x, y, z))
 
+    def added(self, total, entry, sign, y, adjoint, exact):
+        """Return ``total`` plus sign times an entry, or its conjugate, times the vector y.
+
+        ``entry`` is the array and the index. Operations are fused, but with ``exact`` not those of
+        complex numbers.
+        """
+        context, builder, dtype = self.context, self.builder, entry[0].dtype
+        value = context.unpack_value(builder, dtype, self.address(*entry))
+        value = context.cast(builder, value, dtype, self.kind)
+        sign = context.cast(builder, sign, types.float64, self.real)
+        if not self.is_complex:
+            return self.fused(self.everywhere(builder.fmul(value, sign)), y, total)
+        number = context.make_complex(builder, self.kind, value)
+        imaginary = builder.fneg(number.imag) if adjoint else number.imag
+        real, imaginary = (self.everywhere(builder.fmul(x, sign)) for x in (number.real, imaginary))
+        swapped = self.shuffled(y, [i ^ 1 for i in range(self.count)])
+        signs = ir.Constant(self.type, [-1.0, 1.0] * (self.count // 2))
+        swapped = builder.fmul(swapped, signs)
+        if not exact:
+            return self.fused(imaginary, swapped, self.fused(real, y, total))
+        products = builder.fmul(real, y), builder.fmul(imaginary, swapped)
+        return builder.fadd(total, builder.fadd(*products))
+
+
+def _multiply_add(x, y, z):
+    return x * y + z
+
 
 if JIT_IS_OFF:
+    multiply_add = _multiply_add
+
+    def prefetch(array, index):
+        """Prefetch ``array[index]`` into the processor's cache."""
+
+    def put_dot(a, b, out):
+        """Write the product of two matrices to ``out``."""
+        np.dot(a, b, out)
 
     def zero(lanes, rows):
         """Return ``len(rows)`` vectors of zeros."""
@@ -175,25 +172,42 @@ if JIT_IS_OFF:
             out[at + i * h : at + i * h + len(total)] = total
 else:
 
-    def _block_product(sums, sign, a, at, step, others, exact, adjoint):
-        exactly = not isinstance(exact, types.NoneType | types.Omitted)
+    @intrinsic
+    def prefetch(typingctx, array, index):
+        """Prefetch ``array[index]`` into the processor's cache."""
 
         def codegen(context, builder, signature, args):
-            registers = Registers(context, builder, sums.dtype)
-            begin, width = (
-                context.cast(builder, args[i], kind, types.intp) for i, kind in ((3, at), (4, step))
-            )
-            totals = cgutils.unpack_tuple(builder, args[0])
-            for k, other in enumerate(cgutils.unpack_tuple(builder, args[5])):
-                for i, total in enumerate(totals):
-                    row, column = (k, i) if adjoint else (i, k)
-                    index = builder.add(begin, builder.mul(width, width.type(row)))
-                    index = builder.add(index, index.type(column))
-                    parts = registers.entry(a, args[2], index, args[1], adjoint)
-                    totals[i] = registers.added(total, parts, other, exactly)
-            return cgutils.pack_array(builder, totals)
+            struct = context.make_array(signature.args[0])(context, builder, args[0])
+            address = builder.bitcast(builder.gep(struct.data, [args[1]]), cgutils.voidptr_t)
+            kind = ir.FunctionType(ir.VoidType(), [cgutils.voidptr_t, *[ir.IntType(32)] * 3])
+            function = cgutils.get_or_insert_function(builder.module, kind, "llvm.prefetch.p0")
+            read, keep, data = (ir.Constant(ir.IntType(32), value) for value in (0, 3, 1))
+            builder.call(function, [address, read, keep, data])
+            return context.get_dummy_value()
 
-        return sums(sums, sign, a, at, step, others, exact), codegen
+        return types.none(array, index), codegen
+
+    @intrinsic
+    def multiply_add(typingctx, x, y, z):
+        """Return x y + z, rounded once for real numbers."""
+
+        def codegen(context, builder, signature, args):
+            if isinstance(z, types.Float):
+                return builder.fma(*args)
+            return context.compile_internal(builder, _multiply_add, z(z, z, z), args)
+
+        return z(z, z, z), codegen
+
+    @intrinsic
+    def put_dot(typingctx, a, b, out):
+        """Write the product of two matrices to ``out``, without the reference count of np.dot."""
+
+        def codegen(context, builder, signature, args):
+            ensure_blas()
+            dot_3_mm(context, builder, out(a, b, out), args)
+            return context.get_dummy_value()
+
+        return types.none(a, b, out), codegen
 
     @intrinsic
     def zero(typingctx, lanes, rows):
@@ -213,11 +227,32 @@ else:
         def codegen(context, builder, signature, args):
             registers, values, index = Registers(context, builder, vector), [], args[3]
             for _ in range(len(rows)):
-                values.append(registers.loaded(x, args[2], index))
+                address, align = registers.in_memory(x, args[2], index)
+                value = builder.load(address, align=align)
+                values.append(registers.cast(value, x.dtype, vector.kind))
                 index = builder.add(index, args[4])
             return cgutils.pack_array(builder, values)
 
         return types.UniTuple(vector, len(rows))(lanes, rows, x, at, h), codegen
+
+    def _block_product(sums, sign, a, at, step, others, exact, adjoint):
+        exactly = not isinstance(exact, types.NoneType | types.Omitted)
+
+        def codegen(context, builder, signature, args):
+            registers = Registers(context, builder, sums.dtype)
+            begin, width = (
+                context.cast(builder, args[i], kind, types.intp) for i, kind in ((3, at), (4, step))
+            )
+            totals = cgutils.unpack_tuple(builder, args[0])
+            for k, other in enumerate(cgutils.unpack_tuple(builder, args[5])):
+                for i, total in enumerate(totals):
+                    row, column = (k, i) if adjoint else (i, k)
+                    index = builder.add(begin, builder.mul(width, width.type(row)))
+                    entry = a, args[2], builder.add(index, index.type(column))
+                    totals[i] = registers.added(total, entry, args[1], other, adjoint, exactly)
+            return cgutils.pack_array(builder, totals)
+
+        return sums(sums, sign, a, at, step, others, exact), codegen
 
     @intrinsic
     def add_block(typingctx, sums, sign, a, at, step, others, exact=types.none):
@@ -253,8 +288,77 @@ else:
         def codegen(context, builder, signature, args):
             registers, index = Registers(context, builder, sums.dtype), args[1]
             for total in cgutils.unpack_tuple(builder, args[3]):
-                registers.store(total, out, args[0], index)
+                address, align = registers.in_memory(out, args[0], index)
+                builder.store(
+                    registers.cast(total, sums.dtype.kind, out.dtype), address, align=align
+                )
                 index = builder.add(index, args[2])
             return context.get_dummy_value()
 
         return types.none(out, at, h, sums), codegen
+
+
+@llvm_inlined
+def add_gram_columns(lanes, out, to, a, at_a, b, at_b, sizes):
+    """Apply ``add_gram`` to ``len(lanes)`` columns; ``sizes`` are (rows, sign)."""
+    (at, stride), (p, columns), (q, step), (rows, sign) = to, at_a, at_b, sizes
+    for i in range(columns):
+        sums = zero(lanes, ONE)
+        for k in range(rows):
+            row = read(lanes, ONE, b, q + k * step, 0)
+            sums = add_adjoint(sums, 1.0, a, p + i + k * columns, 0, row, EXACT)
+        before = read(lanes, ONE, out, at + i * stride, 0)
+        put(out, at + i * stride, 0, add_multiple(before, sign, sums))
+
+
+@subkernel
+def add_gram(out, to, a, at_a, b, at_b, rows, sign):
+    """Add sign A* B to the matrix at position ``to``, for row-major A and B with ``rows`` rows.
+
+    Positions are (begin, columns) for A and B, and (begin, stride) for the result.
+    """
+    at, stride = to
+    q, step = at_b
+    sizes, left, o = (rows, sign), step, out.dtype.type(0)
+    while left > 0:
+        to, of = (at, stride), (q, step)
+        if left >= 3:
+            add_gram_columns((o, o, o), out, to, a, at_a, b, of, sizes)
+        elif left == 2:
+            add_gram_columns((o, o), out, to, a, at_a, b, of, sizes)
+        else:
+            add_gram_columns((o,), out, to, a, at_a, b, of, sizes)
+        at += 3
+        q += 3
+        left -= 3
+
+
+@llvm_inlined
+def put_product_columns(lanes, out, to, a, at_a, b, at_b, sizes):
+    """Apply ``put_product`` to ``len(lanes)`` columns; ``sizes`` are (rows, sign)."""
+    (at, stride), (p, inner), (q, step), (rows, sign) = to, at_a, at_b, sizes
+    for i in range(rows):
+        sums = zero(lanes, ONE)
+        for k in range(inner):
+            row = read(lanes, ONE, b, q + k * step, 0)
+            sums = add_block(sums, sign, a, p + i * inner + k, 0, row, EXACT)
+        put(out, at + i * stride, 0, sums)
+
+
+@subkernel
+def put_product(out, to, a, at_a, b, at_b, rows, sign):
+    """Write sign A B to the matrix at position ``to``, otherwise as ``add_gram``."""
+    at, stride = to
+    q, step = at_b
+    sizes, left, o = (rows, sign), step, out.dtype.type(0)
+    while left > 0:
+        to, of = (at, stride), (q, step)
+        if left >= 3:
+            put_product_columns((o, o, o), out, to, a, at_a, b, of, sizes)
+        elif left == 2:
+            put_product_columns((o, o), out, to, a, at_a, b, of, sizes)
+        else:
+            put_product_columns((o,), out, to, a, at_a, b, of, sizes)
+        at += 3
+        q += 3
+        left -= 3

@@ -189,12 +189,11 @@ def block_layout(
     sheaf: CellularSheaf, clusters: Clusters | Partition, ranks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the read-only arrays (indptr, indices) of R for the given ranks."""
-    labels, dims = clusters.labels, sheaf.vertex_dims
-    count = int((ranks[labels] * dims).sum())
-    itype = index_dtype(max(count, int(ranks.sum()), sheaf.dim_c0))
-    indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(count, itype)
-    kernels.block_indices(labels, dims, ranks, ragged.offsets(ranks), indptr, indices)
-    return ragged.read_only(indptr), ragged.read_only(indices)
+    cluster = np.repeat(clusters.labels, sheaf.vertex_dims)  # of each row
+    indptr = ragged.offsets(ranks[cluster])
+    indices = ragged.ranges(ragged.offsets(ranks)[cluster], ranks[cluster])
+    itype = index_dtype(max(len(indices), int(ranks.sum()), sheaf.dim_c0))
+    return ragged.read_only(indptr.astype(itype)), ragged.read_only(indices.astype(itype))
 
 
 def _check_size(sheaf: CellularSheaf, name: str, size: float, height: int, dtype: Any) -> None:

@@ -7,7 +7,7 @@ import scipy.sparse
 from scipy.sparse.csgraph import connected_components, dijkstra
 from scipy.sparse.linalg import spilu, splu
 
-from sheafcoarsen._kernels import operators as kernels
+from sheafcoarsen._kernels import factorization as kernels
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.operators._coboundary import as_columns

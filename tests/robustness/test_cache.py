@@ -1,8 +1,6 @@
-"""Compiled kernels on disk, and the line that announces the first compilation.
+"""Compiled kernels: their cache on disk, its names, and the notice of the first compilation."""
 
-Other processes load the kernels; a folder that is full is no error.
-"""
-
+import importlib
 import logging
 import os
 import subprocess
@@ -12,11 +10,12 @@ from types import SimpleNamespace
 
 import pytest
 
-from sheafcoarsen._kernels import compile_notice
-from sheafcoarsen._kernels.compile_notice import NOTICE
-from sheafcoarsen._kernels.jit import JIT_IS_OFF, fingerprint
+from sheafcoarsen._kernels import compile_notice, jit
 
-COMPILED = pytest.mark.skipif(JIT_IS_OFF, reason="nothing is compiled")
+compiled = pytest.mark.skipif(jit.JIT_IS_OFF, reason="nothing is compiled")
+
+
+# ---------------------------------------------------------------- files on disk
 
 PROGRAM = """
 import sheafcoarsen as sc
@@ -27,8 +26,7 @@ ANSWER = (
     "[[1.0, -1.0, 0.0, 0.0], [-1.0, 2.0, -1.0, 0.0], [0.0, -1.0, 2.0, -1.0], [0.0, 0.0, -1.0, "
     "1.0]]\n"
 )
-
-
+NOTICE = compile_notice.NOTICE + "\n"
 FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))"
 """No file can have more than 1000 bytes, as on a disk that is nearly full."""
 
@@ -47,43 +45,85 @@ def run(folder, notice="", before=""):
     assert done.stderr in ("", notice)
 
 
-@COMPILED
+@compiled
 def test_second_process_compiles_nothing_unless_the_cache_is_unreadable(tmp_path):
-    run(tmp_path, NOTICE + "\n")
-    compiled = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb[ci]")}
-    assert compiled
+    run(tmp_path, NOTICE)
+    written = {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb[ci]")}
+    assert written
     # so that code of another version is never loaded
-    assert all(fingerprint() in path.name for path in compiled)
+    assert all(jit.fingerprint() in path.name for path in written)
     run(tmp_path)
-    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb[ci]")} == compiled
+    assert {path: path.stat().st_mtime_ns for path in tmp_path.rglob("*.nb[ci]")} == written
     for path in tmp_path.rglob("*.nbi"):  # which then cannot be read
         path.unlink()
         path.mkdir()
-    run(tmp_path, NOTICE + "\n")
+    run(tmp_path, NOTICE)
 
 
-@COMPILED
+@compiled
 def test_cached_arguments_of_a_class_that_has_moved_do_not_raise(tmp_path):
-    run(tmp_path, NOTICE + "\n")
+    run(tmp_path, NOTICE)
     moved = 0
     for path in tmp_path.rglob("*.nb[ci]"):
         data = path.read_bytes()
         moved += b"_kernels.arrays" in data
         path.write_bytes(data.replace(b"_kernels.arrays", b"_kernels.array_"))
     assert moved
-    run(tmp_path, NOTICE + "\n")
+    run(tmp_path, NOTICE)
 
 
-@COMPILED
+@compiled
 def test_a_folder_that_cannot_be_written_to_or_is_full_does_not_raise(tmp_path):
     blocked = tmp_path / "a file"
     blocked.touch()
     for folder, before in ((blocked / "folder", ""), (tmp_path / "full", FULL)):
-        run(folder, NOTICE + "\n", before)
+        run(folder, NOTICE, before)
     assert list(Path(tmp_path).rglob("*.nbc")) == []
 
 
-# ---------------------------------------------------------------- the announcement
+# ---------------------------------------------------------------- names of files
+
+SOURCES = jit.read_sources()
+
+
+@pytest.mark.parametrize("module", sorted(SOURCES))
+def test_changing_a_module_changes_the_digest(module):
+    changed = SOURCES | {module: SOURCES[module] + "\nANOTHER = 1\n"}
+    assert jit.digest_of(changed) != jit.fingerprint()
+
+
+def test_moving_a_module_changes_the_digest():
+    """Compiled code on disk names the module of each tuple, and cannot be read without it."""
+    old = "sheafcoarsen._kernels.arrays"
+    moved = {name + "s" * (name == old): SOURCES[name] for name in SOURCES}
+    assert set(moved) != set(SOURCES)
+    assert jit.digest_of(moved) != jit.fingerprint()
+
+
+KERNELS = [
+    kernel
+    for module in SOURCES
+    for kernel in vars(importlib.import_module(module)).values()
+    if hasattr(kernel, "targetoptions")
+]
+
+
+@compiled
+def test_kernels_are_named_after_the_digest_and_do_not_fuse_multiply_and_add():
+    """Numba compiles complex multiplication once for all kernels, with the flags of the first.
+
+    Fused with a sum, L would no longer be Hermitian.
+    """
+    assert len(KERNELS) > 50
+    for kernel in KERNELS:
+        options = kernel.targetoptions
+        if not options.get("forceinline") and not options.get("inline"):
+            assert kernel.py_func.__qualname__.endswith("-" + jit.fingerprint())
+        flags = options.get("fastmath", False)
+        assert flags is False or set(flags) <= {"reassoc"}
+
+
+# ---------------------------------------------------------------- the notice
 
 
 def compiling(module):
@@ -114,20 +154,20 @@ def test_compilation_is_announced_once_if_it_is_long(clock, caplog):
         watcher.on_start(OURS)
         watcher.on_end(OURS)
     watcher.on_end(OURS)
-    assert caplog.messages == [NOTICE]
+    assert caplog.messages == [compile_notice.NOTICE]
 
 
 @pytest.mark.parametrize(
-    ("compiled", "level"),
+    ("dispatched", "level"),
     [(compiling("somebody.elses"), logging.WARNING), (OURS, logging.ERROR)],
     ids=["of other libraries", "silenced by the log level"],
 )
-def test_other_compilations_are_not_announced(compiled, level, clock, caplog):
+def test_other_compilations_are_not_announced(dispatched, level, clock, caplog):
     watcher = compile_notice.Notice()
     with caplog.at_level(level, logger="sheafcoarsen"):
         for _ in range(3):
-            watcher.on_start(compiled)
+            watcher.on_start(dispatched)
             clock[0] += 10.0
-            watcher.on_end(compiled)
+            watcher.on_end(dispatched)
         watcher.on_start(OURS)
     assert caplog.messages == []

@@ -96,22 +96,12 @@ def residual(error, *operands, n: int, eps: float | None = None) -> float:
 
 
 def assert_residual(error, *operands, n: int, eps: float | None = None) -> None:
-    """Assert that an error is of rounding size, by LAPACK's criterion.
+    """Assert that ``norm(error) / (n eps product of norms) < 30``, LAPACK's criterion of rounding.
 
-    It is where ``norm(error) / (n eps product of norms) < 30``.
-
-    Parameters
-    ----------
-    error : array or number
-        A difference that vanishes in exact arithmetic.
-    *operands : arrays or numbers
-        The *factors* of the identity, not its result, which may be far smaller; a matrix that
-        enters twice stands twice. With none, the error is measured against 1.
-    n : int
-        Size of the block that is tested.
-    eps : float, optional
-        Of the scalar type in which the library computed; by default the coarsest among the
-        arguments, so pass it when none of them has that type.
+    ``error`` vanishes in exact arithmetic. ``operands`` are the *factors* of the identity, not its
+    result, which may be far smaller; a matrix that enters twice stands twice. With none, the error
+    is measured against 1. n is the size of the block that is tested, eps that of the scalar type in
+    which the library computed, by default the coarsest among the arguments.
     """
     ratio = residual(error, *operands, n=n, eps=eps)
     _record(ratio)
@@ -124,9 +114,7 @@ def assert_residual(error, *operands, n: int, eps: float | None = None) -> None:
 
 
 def assert_closes(lines, total, bound, *, n: int, eps: float) -> None:
-    """Assert that a ledger closes.
-
-    ``abs(sum - total) <= 30 n eps B (sqrt(M) + n eps B)``, M the sum of the moduli.
+    """Assert that ``abs(sum - total) <= 30 n eps B (sqrt(M) + n eps B)``, M the sum of the moduli.
 
     ``bound`` is B = norm(delta) norm(x); see docs/conventions.md, section 4.
     """

@@ -379,13 +379,6 @@ def retained_internal_operator(F, P, bases, a):
     return bases[a].conj().T @ internal_laplacian(F, P, a) @ bases[a]
 
 
-def coarse_laplacian(F, P, bases):
-    """Return delta_x* delta_x + blockdiag(H_a) (``eq:galerkin_operator_decomposition``)."""
-    delta_x = crossing_coboundary(F, P, bases)
-    loops = [retained_internal_operator(F, P, bases, a) for a in range(len(bases))]
-    return delta_x.conj().T @ delta_x + block_diagonal(loops, delta_x.dtype)
-
-
 # ---------------------------------------------------------------- the ledger, conventions 4
 
 

@@ -74,7 +74,7 @@ def graphs(draw, *, min_vertices=0, max_vertices=7, min_edges=0, max_edges=12):
 
 
 @st.composite
-def multigraphs(draw, *, weighted=True, **graph_options):
+def multigraphs(draw, **graph_options):
     """Draw networkx MultiGraphs, some edges without a weight; names say nothing of the order."""
     n, edges = draw(graphs(**graph_options))
     names = ["z", 7, ("x", 1), "a", 0, 2.5, frozenset({3}), "m", -1, "q"][:n]
@@ -82,7 +82,7 @@ def multigraphs(draw, *, weighted=True, **graph_options):
     G.add_nodes_from(names)
     for u, v in edges.tolist():
         G.add_edge(names[u], names[v])
-        if weighted and draw(st.booleans()):
+        if draw(st.booleans()):
             key = max(G[names[u]][names[v]])
             G.edges[names[u], names[v], key]["weight"] = draw(st.sampled_from([0, 1, 0.25, 3.5]))
     return G
@@ -100,21 +100,11 @@ def sheaves(
     scales=None,
     spread=True,
 ):
-    """Sheaves of every kind the library accepts.
+    """Sheaves of every kind the library accepts, on a graph that is drawn from a strategy.
 
-    Parameters
-    ----------
-    graph : strategy of DrawnGraph, optional
-    kinds, dtypes : which to draw from
-    dims : pair of int
-        Bounds of every stalk's dimension.
-    uniform : bool, optional
-        One dimension for all vertex stalks and one for all edge stalks; None draws it.
-    scales : sequence of float, optional
-        By which all maps are multiplied; None takes `SCALES` of the scalar type.
-    spread : bool
-        Whether the maps of some edges may be smaller than the others' by `SPREAD`, in double
-        precision.
+    ``dims`` bound the dimensions of stalks; with ``uniform``, those of all vertices are equal, and
+    those of all edges; None draws it. All maps are multiplied by one of ``scales``, by default
+    `SCALES` of the scalar type; with ``spread``, those of some edges may be smaller by `SPREAD`.
     """
     n, edges = draw(graphs() if graph is None else graph)
     m = len(edges)
@@ -364,13 +354,10 @@ class KnownSections(NamedTuple):
 
 @st.composite
 def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
-    """Connections with known global sections, in double precision.
-
-    They are trees, cycles with holonomy, bundles on any graph.
+    """Trees, cycles with holonomy, bundles on any graph: connections with known global sections.
 
     On a tree every value at the root extends; around a cycle what the holonomy fixes; in a bundle
-    as on a constant sheaf. Edges come in any order and orientation. There are no loops: their two
-    maps would cancel to rounding, and nothing else be left.
+    as on a constant sheaf. There are no loops: their maps would cancel to rounding.
     """
     kind = draw(st.sampled_from(kinds))
     n, d = draw(st.integers(1, max_vertices)), draw(st.integers(1, 3))

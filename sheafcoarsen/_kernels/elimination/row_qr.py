@@ -52,30 +52,12 @@ def without_zero_rows(rows, height, stride, factor):
 
 
 @llvm_inlined
-def reflect_noise(data, noise, shape, tau):
-    """Apply |I - tau v v*| to the noise, adding its terms in quadrature."""
-    top, height, stride, column = shape
-    largest, total = 0.0, 0.0
-    for i in range(top, height):
-        largest = max(largest, float(abs(data[i * stride + column])) * noise[i])
-    if largest == 0:
-        return
-    for i in range(top, height):
-        total += (float(abs(data[i * stride + column])) * noise[i] / largest) ** 2
-    for i in range(top, height):
-        v = float(abs(data[i * stride + column]))
-        if v > 0:
-            others = largest * math.sqrt(max(total - (v * noise[i] / largest) ** 2, 0.0))
-            own = float(abs(1 - tau * (v * v))) * noise[i]
-            noise[i] = math.hypot(own, float(abs(tau)) * v * others)
-
-
-@llvm_inlined
 def reflect(rows, top, height, stride, column):
     """Reflect rows top .. height so that ``column`` is zero below row ``top``.
 
     Row ``top`` has the largest entry of the column. The rows are multiplied by I - tau v v*, and
-    the noise as in ``reflect_noise``; the column stores v in the meantime.
+    the noise by its absolute value, with terms added in quadrature; the column stores v in the
+    meantime.
     """
     data, noise = rows
     first = top * stride + column
@@ -101,7 +83,18 @@ def reflect(rows, top, height, stride, column):
     data[first] = 1
     for i in range(top + 1, height):
         data[i * stride + column] *= unit
-    reflect_noise(data, noise, (top, height, stride, column), tau)
+    largest, total = 0.0, 0.0
+    for i in range(top, height):
+        largest = max(largest, float(abs(data[i * stride + column])) * noise[i])
+    if largest > 0:
+        for i in range(top, height):
+            total += (float(abs(data[i * stride + column])) * noise[i] / largest) ** 2
+        for i in range(top, height):
+            v = float(abs(data[i * stride + column]))
+            if v > 0:
+                others = largest * math.sqrt(max(total - (v * noise[i] / largest) ** 2, 0.0))
+                own = float(abs(1 - tau * (v * v))) * noise[i]
+                noise[i] = math.hypot(own, float(abs(tau)) * v * others)
     for j in range(stride):
         if j == column:
             continue

@@ -1,12 +1,18 @@
 """Kernels of :mod:`sheafcoarsen.modes`.
 
-``local`` assembles the operator of a cluster, ``modes`` computes its lowest modes, ``blocks``
-writes them to R. ``oversampled`` computes oversampled modes on the ``patches`` around clusters,
-whose kernels of delta ``patches`` computes.
+``local`` has the operator of a cluster, the kernel of delta_a and the blocks of R, ``modes`` the
+lowest modes, ``oversampled`` those on patches around clusters.
 """
 
-from sheafcoarsen._kernels.modes.blocks import Blocks, block_indices, put_columns, put_modes
-from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, stack
+from sheafcoarsen._kernels.modes.local import (
+    Blocks,
+    KernelWorkspace,
+    assemble,
+    cluster_unit,
+    put_columns,
+    put_modes,
+    stack,
+)
 from sheafcoarsen._kernels.modes.modes import (
     Balanced,
     ModesOut,
@@ -20,44 +26,12 @@ from sheafcoarsen._kernels.modes.modes import (
 from sheafcoarsen._kernels.modes.oversampled import (
     BORDER,
     SHIFT,
+    Patches,
+    PatchIndex,
     PatchProblems,
+    PatchWorkspace,
     Responses,
+    grow_patches,
     oversampled_modes,
     oversampled_spectra,
 )
-from sheafcoarsen._kernels.modes.patches import (
-    KernelWorkspace,
-    Patches,
-    PatchIndex,
-    PatchWorkspace,
-    grow_patches,
-)
-
-__all__ = [
-    "BORDER",
-    "SHIFT",
-    "Balanced",
-    "Blocks",
-    "KernelWorkspace",
-    "ModesOut",
-    "PatchIndex",
-    "PatchProblems",
-    "PatchWorkspace",
-    "Patches",
-    "Responses",
-    "SpectraOut",
-    "assemble",
-    "block_indices",
-    "cluster_unit",
-    "grow_patches",
-    "kernel_dims",
-    "kernel_modes",
-    "local_modes",
-    "local_spectra",
-    "oversampled_modes",
-    "oversampled_spectra",
-    "put_columns",
-    "put_modes",
-    "singular_modes",
-    "stack",
-]

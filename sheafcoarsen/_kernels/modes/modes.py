@@ -10,26 +10,25 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.arrays import SheafArrays
-from sheafcoarsen._kernels.dense import (
-    EPS,
-    brought_near_one,
-    eigh_lowest,
-    eigvalsh,
-    inf_norm,
-    orthonormalize,
-    singular_rows,
-)
+from sheafcoarsen._kernels.dense import EPS, brought_near_one, inf_norm, singular_rows
+from sheafcoarsen._kernels.hermitian import eigh_lowest, eigvalsh, orthonormalize
 from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
-from sheafcoarsen._kernels.modes.blocks import Blocks, put_modes
-from sheafcoarsen._kernels.modes.local import assemble, cluster_unit, stack
-from sheafcoarsen._kernels.modes.patches import delta_kernel, loop_norm
+from sheafcoarsen._kernels.modes.local import (
+    Blocks,
+    assemble,
+    cluster_unit,
+    delta_kernel,
+    loop_norm,
+    put_modes,
+    stack,
+)
 
 
 class ModesOut(NamedTuple):
     """Output arrays for the modes of all clusters; scores of cluster a start at starts[a].
 
-    On entry ``following`` is inf, ``norms`` is 0 and ``tied`` is False, as is right for clusters of
-    dimension 0; the other arrays are uninitialized.
+    On entry ``following`` is inf, ``norms`` is 0 and ``tied`` is False, for clusters of dimension
+    0; the other arrays are uninitialized.
     """
 
     starts: np.ndarray  # (K + 1,)
@@ -41,10 +40,7 @@ class ModesOut(NamedTuple):
 
 
 class Balanced(NamedTuple):
-    """A balanced copy of a sheaf, and the scaling that maps its local sections to the sheaf's.
-
-    Its maps have entries of about 1.
-    """
+    """A copy of a sheaf with entries of about 1, and the units of its local sections."""
 
     f: SheafArrays
     units: np.ndarray  # (dim_c0,) powers of two
@@ -62,37 +58,29 @@ class SpectraOut(NamedTuple):
 @borrowing_kernel
 def local_modes(lo, hi, f, c, left_out, eps, s, out):
     """Compute the lowest modes of clusters lo .. hi, except those with ``left_out`` set."""
-    sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
-    scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
-    matrix, w, z = s.a, s.w, s.z
+    w, z = s.w, s.z
     for a in range(lo, hi):
         if left_out[a]:
             continue
-        n, r = c.dims[a], ranks[a]
+        n, r, at = c.dims[a], out.blocks.ranks[a], out.starts[a]
         unit = cluster_unit(a, f, c)
-        assemble(a, f, c, unit, s.map, matrix)
-        top = inf_norm(matrix, n, s.sums)
-        at = starts[a]
-        scale = brought_near_one(matrix, n)
-        if scale == 0:
-            # L_a = 0: every vector is an eigenvector, so take the first coordinates
-            for j in range(r):
-                scores[at + j] = 0
+        assemble(a, f, c, unit, s.map, s.a)
+        top = inf_norm(s.a, n, s.sums)
+        scale = brought_near_one(s.a, n)
+        if scale == 0:  # every vector is an eigenvector, so take the first coordinates
+            for j in range(min(r + 1, n)):
+                w[j] = 0
                 for i in range(n):
                     z[j * n + i] = 1 if i == j else 0
-            if r < n:
-                following[a] = 0
-                tied[a] = r > 0
-        else:
-            if eigh_lowest(n, r + 1 if r < n else n, s, s.reduction) != 0:
-                return a
-            for j in range(r):
-                scores[at + j] = (0.0 if w[j] < 0 else w[j]) * scale / unit / unit
-            if r < n:
-                following[a] = (0.0 if w[r] < 0 else w[r]) * scale / unit / unit
-                if r > 0:
-                    tied[a] = (w[r] - w[r - 1]) * scale <= sqrt_eps * top
-            norms[a] = top / unit / unit
+        elif eigh_lowest(n, min(r + 1, n), s, s.reduction) != 0:
+            return a
+        for j in range(r):
+            out.scores[at + j] = (0.0 if w[j] < 0 else w[j]) * scale / unit / unit
+        if r < n:
+            out.following[a] = (0.0 if w[r] < 0 else w[r]) * scale / unit / unit
+            if r > 0:
+                out.tied[a] = (w[r] - w[r - 1]) * scale <= math.sqrt(eps) * top
+        out.norms[a] = top / unit / unit
         put_modes(a, n, f, c, z, eps, out.blocks)
     return -1
 
@@ -100,28 +88,26 @@ def local_modes(lo, hi, f, c, left_out, eps, s, out):
 @borrowing_kernel
 def local_spectra(lo, hi, f, c, s, out):
     """Compute all eigenvalues of the local operators of clusters lo .. hi."""
-    starts, scores, norms = out.starts, out.scores, out.norms
     for a in range(lo, hi):
-        n = c.dims[a]
-        unit = cluster_unit(a, f, c)
+        n, unit = c.dims[a], cluster_unit(a, f, c)
         assemble(a, f, c, unit, s.map, s.a)
-        norms[a] = inf_norm(s.a, n, s.sums) / unit / unit
+        out.norms[a] = inf_norm(s.a, n, s.sums) / unit / unit
         scale = brought_near_one(s.a, n)
         if scale > 0 and eigvalsh(n, s, s.reduction) != 0:
             return a
         for i in range(n):
             value = max(s.w[i], 0.0) * scale / unit / unit if scale > 0 else 0
-            scores[starts[a] + i] = value
+            out.scores[out.starts[a] + i] = value
     return -1
 
 
 @borrowing_kernel
 def kernel_dims(lo, hi, sheaves, c, rows, eps, s, dims):
-    """Write the kernel dimensions of local operators, computed from singular values, to ``dims``.
+    """Write the kernel dimensions of local operators, from singular values, to ``dims``, 0 before.
 
-    ``dims`` is 0 on entry. ``sheaves`` are ``f``, which is not used, and the ``Balanced`` sheaf.
-    Singular values up to max(rows, N_a) eps max(sigma_max, norms of loops) count as zero, so those
-    of a loop whose maps cancel do. ``rows`` is -1 for clusters that are left out.
+    ``sheaves`` are ``f``, which is not used, and the ``Balanced`` sheaf. Singular values up to
+    max(rows, N_a) eps max(sigma_max, norms of loops) count as zero, so those of a loop whose maps
+    cancel do. ``rows`` is -1 for clusters that are left out.
     """
     for a in range(lo, hi):
         n, height = c.dims[a], rows[a]
@@ -215,17 +201,15 @@ def singular_modes(lo, hi, sheaves, c, rows, eps, s, out):
 
     ``sheaves`` are ``f`` and the ``Balanced`` sheaf. ``rows`` is -1 for clusters that are left out.
     """
-    f, _ = sheaves
-    sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
-    scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
+    f, scores = sheaves[0], out.scores
     for a in range(lo, hi):
-        n, r = c.dims[a], ranks[a]
+        n, r, at = c.dims[a], out.blocks.ranks[a], out.starts[a]
         if n == 0 or rows[a] < 0:
             continue
         unit = cluster_unit(a, f, c)
         assemble(a, f, c, unit, s.map, s.a)
         top = inf_norm(s.a, n, s.sums)
-        norms[a] = top / unit / unit
+        out.norms[a] = top / unit / unit
         stack(a, f, c, rows[a], s.a)
         for i in range(rows[a] * n):
             s.a[i] *= unit
@@ -238,13 +222,14 @@ def singular_modes(lo, hi, sheaves, c, rows, eps, s, out):
                 entry = s.z[(n - 1 - j) * n + i]
                 s.z[(n - 1 - j) * n + i] = s.z[j * n + i]
                 s.z[j * n + i] = entry
-        at = starts[a]
-        for j in range(r):
+        for j in range(min(r + 1, n)):
             sigma = s.w[n - 1 - j] / unit if n - 1 - j < n_values else 0.0
-            scores[at + j] = sigma * sigma
-        if r < n:
-            sigma = s.w[n - 1 - r] / unit if n - 1 - r < n_values else 0.0
-            following[a] = sigma * sigma
-            tied[a] = r > 0 and following[a] - scores[at + r - 1] <= sqrt_eps * norms[a]
+            if j < r:
+                scores[at + j] = sigma * sigma
+            else:
+                out.following[a] = sigma * sigma
+        if 0 < r < n:
+            gap = out.following[a] - scores[at + r - 1]
+            out.tied[a] = gap <= math.sqrt(eps) * out.norms[a]
         put_modes(a, n, f, c, s.z, eps, out.blocks)
     return -1

@@ -12,38 +12,147 @@ import numpy as np
 
 from sheafcoarsen._kernels.dense import (
     EPS,
-    eigh_lowest,
-    eigvalsh,
     gram,
     inf_norm,
-    orthonormalize,
     potrf,
     potrs,
     power_of_two,
+    singular_rows,
 )
+from sheafcoarsen._kernels.heap import ITEM, descending_code, heap_pop, heap_push
+from sheafcoarsen._kernels.hermitian import eigh_lowest, eigvalsh, orthonormalize
 from sheafcoarsen._kernels.jit import borrowing_kernel, numba_inlined, subkernel
-from sheafcoarsen._kernels.modes.blocks import put_modes
-from sheafcoarsen._kernels.modes.local import assemble, cluster_unit
-from sheafcoarsen._kernels.modes.patches import (
-    Patches,
+from sheafcoarsen._kernels.modes.local import (
+    KernelWorkspace,
+    assemble,
+    cluster_unit,
+    combinations,
     delta_kernel,
-    reset_patch,
-    restriction,
-    set_patch,
+    put_modes,
 )
 
 SHIFT = 0.1
-"""Shift that makes A = L_T + SHIFT target I definite, in units of the target.
-
-It hardly changes the responses.
-"""
-
+"""Shift that makes A = L_T + SHIFT target I definite; it hardly changes the responses."""
 
 BORDER = 1e-12
-"""Minimum of (diag(L) - diag(L_T)) / max(diag(L_T)) at coordinates on the border of T.
+"""Minimum of (diag(L) - diag(L_T)) / max(diag(L_T)) at coordinates that edges leaving T touch."""
 
-The border consists of the coordinates that edges leaving T touch.
-"""
+
+class Patches(NamedTuple):
+    """Vertices of the patches of all clusters, and edges grouped by vertex.
+
+    The vertices of patch a are ``members[starts[a] : starts[a] + counts[a]]``, of which the first
+    are the vertices of the cluster, ascending.
+    """
+
+    members: np.ndarray
+    starts: np.ndarray  # (K + 1,)
+    counts: np.ndarray  # (K,)
+    dims: np.ndarray  # (K,) dimension of C^0 on the patch
+    low_ptr: np.ndarray  # (n + 1,)
+    low_edges: np.ndarray  # (m,) edges grouped by the end of lower degree, so that lists are short
+    diagonal: np.ndarray  # (dim_c0,) diag(L)
+
+
+class PatchIndex(NamedTuple):
+    """Index arrays of one patch, laid out as in a ``Clusters`` with a single cluster."""
+
+    dims: np.ndarray  # (1,)
+    internal_edges: np.ndarray
+    internal_ptr: np.ndarray  # (2,)
+    local_offsets: np.ndarray  # (n_vertices,) -1 outside the patch
+
+
+class PatchWorkspace(NamedTuple):
+    """Workspace for all patches of a range, sized for the largest one, of dimension N."""
+
+    t: PatchIndex
+    c: tuple  # Clusters of which only the cluster T has edges, in the memory of t
+    kernel: KernelWorkspace
+    border: np.ndarray  # (N,) coordinates that edges leaving the patch touch
+
+
+@borrowing_kernel
+def grow_patches(lo, hi, f, c, links, rings, patches, workspace):
+    """Fill the patches T of clusters C in lo .. hi, ring by ring, while dim T <= 2 dim C.
+
+    Within a ring, vertices are added in descending order of their coupling to the patch, rounded to
+    20 bits, so that rounding errors do not break ties. ``workspace`` holds two integers and a
+    number for each vertex.
+    """
+    members, dims = patches.members, f.vertex_dims
+    seen, candidates, strength = workspace
+    for v in range(dims.size):
+        seen[v], strength[v] = -1, 0.0
+    for a in range(lo, hi):
+        first = end = patches.starts[a]
+        for v in c.members[c.member_ptr[a] : c.member_ptr[a + 1]]:
+            members[end], seen[v] = v, a
+            end += 1
+        dim = c.dims[a]
+        for _ in range(rings):
+            n_candidates, largest = np.int64(0), 0.0
+            for v in members[first:end]:
+                for i in range(links.starts[v], links.starts[v + 1]):
+                    u = links.ends[i]
+                    if seen[u] == a or dims[u] == 0:
+                        continue
+                    if strength[u] == 0:  # list u once; 5e-324 marks it even if couplings are zero
+                        candidates[n_candidates] = u
+                        n_candidates += 1
+                        strength[u] = 5e-324
+                    strength[u] += links.weights[i]
+                    largest = max(largest, strength[u])
+            if n_candidates == 0:
+                break
+            first = end
+            unit = math.frexp(largest)[1]  # so that codes, in single precision, do not underflow
+            size = np.int64(0)
+            for k in range(n_candidates):
+                u = candidates[k]
+                fraction, power = math.frexp(strength[u])
+                fraction = math.floor(fraction * 2.0**20 + 0.5)
+                code = descending_code(math.ldexp(fraction, power - 20 - unit), u)
+                size = heap_push(candidates, size, code)
+                strength[u] = 0
+            is_full = False
+            while size > 0:
+                u = candidates[0] & ITEM
+                size = heap_pop(candidates, size)
+                if dim + dims[u] > 2 * c.dims[a]:
+                    is_full = True
+                    continue
+                members[end], seen[u] = u, a
+                dim += dims[u]
+                end += 1
+            if is_full:
+                break
+        patches.counts[a], patches.dims[a] = end - patches.starts[a], dim
+
+
+@subkernel
+def set_patch(a, f, p, t):
+    """Set ``t`` to the index arrays of patch a; return the number of rows of delta_T."""
+    local, members = t.local_offsets, p.members[p.starts[a] : p.starts[a] + p.counts[a]]
+    at, count, rows = 0, 0, 0
+    for v in members:
+        local[v] = at
+        at += f.vertex_dims[v]
+    for v in members:
+        for e in p.low_edges[p.low_ptr[v] : p.low_ptr[v + 1]]:
+            if local[f.edges[e, 0]] >= 0 and local[f.edges[e, 1]] >= 0:
+                t.internal_edges[count] = e
+                count += 1
+                rows += f.edge_dims[e]
+    t.dims[0], t.internal_ptr[1] = at, count
+    return rows
+
+
+@subkernel
+def reset_patch(a, p, t):
+    """Reset the local offsets of patch a to -1."""
+    for v in p.members[p.starts[a] : p.starts[a] + p.counts[a]]:
+        t.local_offsets[v] = -1
 
 
 class PatchProblems(NamedTuple):
@@ -67,6 +176,26 @@ class Responses(NamedTuple):
     matrices: np.ndarray  # (sum N_a^2,) results of ``prepare``
     kernels: np.ndarray  # (K,) dimension of K_C
     numbers: np.ndarray  # (K, 3) scale of G, unit of the maps, norm(L_T, inf)
+
+
+@subkernel
+def restriction(count, N, n, eps, basis, other, s):
+    """Restrict rows of length N to their first n entries; overwrite them with an orthonormal basis.
+
+    Returns the dimension of its span, and LAPACK's info.
+    """
+    for j in range(count):
+        for i in range(n):
+            s.a[i * count + j] = basis[j * N + i]
+    info = singular_rows(n, count, True, s)
+    rank = np.int64(0)
+    while rank < min(n, count) and s.w[rank] > 4 * eps * N:
+        rank += 1
+    combinations(s.z, np.int64(0), rank, count, basis, N, n, other)
+    for i in range(rank * n):
+        basis[i] = other[i]
+    orthonormalize(basis[: rank * n].reshape(rank, n), n, 0, rank)
+    return rank, info
 
 
 @subkernel
@@ -111,9 +240,8 @@ def responses(n, N, target, nb, k, arrays, s):
             factor = K[at + j]
             for i in range(height):
                 m[j * height + i] -= factor * inner[i]
-    out = s.a
+    out, largest = s.a, 0.0
     gram(m, height, n, out, s)
-    largest = 0.0
     for i in range(n):
         largest = max(largest, out[i * n + i].real)
     scale = power_of_two(largest)
@@ -138,8 +266,7 @@ def prepare(a, problems, workspace):
     f, p, n, eps, target = problems.f, problems.p, problems.dims[a], problems.eps, problems.target
     t, c, border, patch = workspace.t, workspace.c, workspace.border, np.int64(0)
     s, local, delta, basis, other = workspace.kernel
-    out = s.a
-    N, rows = p.dims[a], set_patch(a, f, p, t)
+    N, rows, out = p.dims[a], set_patch(a, f, p, t), s.a
     unit = cluster_unit(patch, f, c)
     assemble(patch, f, c, unit, s.map, local)
     largest = 0.0
@@ -154,13 +281,11 @@ def prepare(a, problems, workspace):
             basis[i * n + i] = 1
         return n, 1.0, unit, 0.0, 0
     top = inf_norm(local, N, s.sums)
-    wanted = min(max(target * unit * unit, 40 * N * EPS * largest), 1e8 * largest)
-    scale = 1.0
-    even, skewed = problems.even, problems.skewed
-    k, info = delta_kernel(patch, even, c, skewed, rows, eps, workspace.kernel)
+    wanted, scale = min(max(target * unit * unit, 40 * N * EPS * largest), 1e8 * largest), 1.0
+    k, info = delta_kernel(patch, problems.even, c, problems.skewed, rows, eps, workspace.kernel)
     if info == 0 and k > 0:
         k, info = restriction(k, N, n, eps, basis, other, s)
-        if skewed:
+        if problems.skewed:
             at = 0
             for v in p.members[p.starts[a] : p.starts[a] + p.counts[a]]:
                 for i in range(f.vertex_dims[v]):
@@ -204,26 +329,24 @@ def oversampled_spectra(lo, hi, problems, workspace, out, responses_out):
 
     Results of ``prepare`` are stored for ``oversampled_modes`` unless ``responses_out`` is empty.
     """
-    s, least, dims = workspace.kernel.s, problems.least, problems.dims
-    starts, scores, matrices, matrix, w = out.starts, out.scores, responses_out.matrices, s.a, s.w
-    matrix_starts, reduction = responses_out.starts, s.reduction
-    kernels, numbers = responses_out.kernels, responses_out.numbers
+    s = workspace.kernel.s
     for a in range(lo, hi):
-        n = dims[a]
+        n = problems.dims[a]
         if n == 0:
             continue
         k, scale, unit, norm, info = prepare(a, problems, workspace)
         if info != 0:
             return a
-        kernels[a] = k
-        if matrices.size > 0:
+        responses_out.kernels[a] = k
+        if responses_out.matrices.size > 0:
             for i in range(n * n):
-                matrices[matrix_starts[a] + i] = matrix[i]
-            numbers[a, 0], numbers[a, 1], numbers[a, 2] = scale, unit, norm
-        if eigvalsh(n, s, reduction) != 0:
+                responses_out.matrices[responses_out.starts[a] + i] = s.a[i]
+            numbers = responses_out.numbers[a]
+            numbers[0], numbers[1], numbers[2] = scale, unit, norm
+        if eigvalsh(n, s, s.reduction) != 0:
             return a
         for j in range(n):
-            scores[starts[a] + j] = score(j, k, w, n, scale, unit, least)
+            out.scores[out.starts[a] + j] = score(j, k, s.w, n, scale, unit, problems.least)
     return -1
 
 
@@ -233,37 +356,31 @@ def oversampled_modes(lo, hi, problems, workspace, known, out):
 
     ``known`` are the stored results of ``oversampled_spectra``, or empty.
     """
-    f, c, least, eps = problems.f, workspace.c, problems.least, problems.eps
-    s, basis = workspace.kernel.s, workspace.kernel.basis
-    sqrt_eps, ranks, starts = math.sqrt(eps), out.blocks.ranks, out.starts
-    scores, following, norms, tied = out.scores, out.following, out.norms, out.tied
-    matrices, matrix_starts = known.matrices, known.starts
-    matrix, w, z, dims, blocks, reduction = s.a, s.w, s.z, problems.dims, out.blocks, s.reduction
+    s, least, eps, scores = workspace.kernel.s, problems.least, problems.eps, out.scores
     for a in range(lo, hi):
-        n, r = dims[a], ranks[a]
+        n, r, at = problems.dims[a], out.blocks.ranks[a], out.starts[a]
         if n == 0:
             continue
-        if matrices.size > 0:
+        if known.matrices.size > 0:
             k, numbers = known.kernels[a], known.numbers[a]
-            scale, unit, norms[a] = numbers[0], numbers[1], numbers[2]
+            scale, unit, out.norms[a] = numbers[0], numbers[1], numbers[2]
             for i in range(n * n):
-                matrix[i] = matrices[matrix_starts[a] + i]
+                s.a[i] = known.matrices[known.starts[a] + i]
         else:
-            k, scale, unit, norms[a], info = prepare(a, problems, workspace)
+            k, scale, unit, out.norms[a], info = prepare(a, problems, workspace)
             if info != 0:
                 return a
         # also compute eigenvalue k, the leading one of G: ``score`` needs it as rounding level
-        if eigh_lowest(n, min(max(r, k) + 1, n), s, reduction) != 0:
+        if eigh_lowest(n, min(max(r, k) + 1, n), s, s.reduction) != 0:
             return a
         if problems.skewed:
             # replace the eigenvectors of K_C by its basis, whose small entries are accurate too
             for i in range(min(k, r) * n):
-                z[i] = basis[i]
-        at = starts[a]
+                s.z[i] = workspace.kernel.basis[i]
         for j in range(r):
-            scores[at + j] = score(j, k, w, n, scale, unit, least)
+            scores[at + j] = score(j, k, s.w, n, scale, unit, least)
         if r < n:
-            following[a] = score(r, k, w, n, scale, unit, least)
-            tied[a] = r > 0 and following[a] - scores[at + r - 1] <= sqrt_eps * following[a]
-        put_modes(a, n, f, c, z, eps, blocks)
+            out.following[a] = following = score(r, k, s.w, n, scale, unit, least)
+            out.tied[a] = r > 0 and following - scores[at + r - 1] <= math.sqrt(eps) * following
+        put_modes(a, n, problems.f, workspace.c, s.z, eps, out.blocks)
     return -1

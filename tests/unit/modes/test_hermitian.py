@@ -5,7 +5,8 @@ import numpy as np
 import pytest
 import scipy.linalg
 
-from sheafcoarsen._kernels.dense import hermitian, tridiagonal, workspace
+from sheafcoarsen._kernels import hermitian
+from sheafcoarsen._kernels.dense import workspace
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from tests.support.helpers import assert_residual, normal
 from tests.support.kernels import from_python
@@ -56,7 +57,7 @@ def lowest(A, wanted):
     a[:] = np.tril(A)
     with np.errstate(all="ignore"):  # a zero pivot is an infinity in the next step, by intent
         from_python(hermitian.tridiagonalize)(n, a, t.d, t.e, t.tau, t.panel, t.p)
-        solve = from_python(tridiagonal.lowest_of_tridiagonal)
+        solve = from_python(hermitian.lowest_of_tridiagonal)
         holds = solve(t, n, wanted)
     z[:] = t.z
     from_python(hermitian.reflect)(n, a, t.tau, z, wanted)
@@ -99,7 +100,7 @@ def test_small_matrices_beside_large_ones_are_reduced_too(n, dtype):
 def test_worst_residual_detects_wrong_eigenvectors():
     T = np.array([2.0, 1.0, 3.0]), np.array([0.5, 0.25, 0.0])
     w, z = np.linalg.eigh(np.diag(T[0]) + np.diag(T[1][:2], 1) + np.diag(T[1][:2], -1))
-    worst_residual = from_python(tridiagonal.worst_residual)
+    worst_residual = from_python(hermitian.worst_residual)
     assert worst_residual(3, *T, w, z.T.copy(), 0, 3) < 1e-15
     assert worst_residual(3, *T, w[::-1].copy(), z.T.copy(), 0, 3) > 0.1
     assert worst_residual(3, *T, w, z.T * np.nan, 0, 3) == np.inf

@@ -25,8 +25,7 @@ def _search_from(start, done, search, old, new):
     Marks them ``new``. The queue ends at ``done`` before; returns its new end.
     """
     indptr, indices, mark, level, queue = search
-    queue[done] = start
-    mark[start], level[start] = new, 0
+    queue[done], mark[start], level[start] = start, new, 0
     end = done + 1
     while done < end:
         v = queue[done]
@@ -70,9 +69,8 @@ def nested_dissection(indptr, indices):
     level separates, vertices are ordered by degree.
     """
     n = len(indptr) - 1
-    order = np.arange(n)
+    order, queue = np.arange(n), np.empty(n, np.int64)
     mark, level, counts = np.zeros(n, np.int64), np.zeros(n, np.int64), np.zeros(n + 1, np.int64)
-    queue = np.empty(n, np.int64)
     search = Search(indptr, indices, mark, level, queue)
     stack = np.empty((n + 1, 2), np.int64)
     stack[0, 0], stack[0, 1] = 0, n
@@ -151,19 +149,15 @@ def order_chains(indptr, neighbors, degrees, order):
         if degrees[v] <= 2:
             queue[end] = v
             end += 1
-    # Maximum degree of the neighbours of a vertex that ``order_chains`` eliminates. Their lists of
-    # neighbours are searched at each elimination.
-    max_degree = 64
     while done < end:
         v = queue[done]
         done += 1
-        start, degree = indptr[v], degrees[v]
-        if degree > 0 and degrees[neighbors[start]] > max_degree:
+        start, degree, most = indptr[v], degrees[v], 0
+        for k in range(start, start + degree):
+            most = max(most, degrees[neighbors[k]])
+        if most > 64:  # the lists of the neighbours are searched at each elimination
             continue
-        if degree > 1 and degrees[neighbors[start + 1]] > max_degree:
-            continue
-        degrees[v] = -1
-        order[count] = v
+        degrees[v], order[count] = -1, v
         count += 1
         if degree == 2:
             a, b = neighbors[start], neighbors[start + 1]

@@ -1,22 +1,36 @@
-"""Sections of a forest, computed from the leaves to the roots in orthonormal coordinates.
+"""Kernels of :mod:`sheafcoarsen.sections`: sections of forests, and one level of exact coarsening.
 
-z_v are coordinates of the sections on the subtree of v in an orthonormal basis, and x_v = X_v z_v
-their values at v. On the edge to the parent u, with maps A and C, sections satisfy A X_u z_u = C
-X_v z_v. An orthonormal basis of the solutions (z_u, z_v) gives coordinates of the sections on the
-subtree of u joined with that of v. Only such bases are multiplied, and ranks are decided for single
-edges.
+Sections of a forest are computed from the leaves to the roots in orthonormal coordinates. z_v are
+coordinates of the sections on the subtree of v in an orthonormal basis, and x_v = X_v z_v their
+values at v. On the edge to the parent u, with maps A and C, sections satisfy A X_u z_u = C X_v z_v.
+An orthonormal basis of the solutions (z_u, z_v) gives coordinates of the sections on the subtree of
+u joined with that of v. Only such bases are multiplied, and ranks are decided for single edges.
 
 A section that is large at leaves may be arbitrarily small at u, so X = U D with columns of U near 1
 and powers of two in D. Householder reflections of rows with exponents use the largest column and
 row first, which is stable row by row (Cox and Higham 1998).
+
+A level of exact coarsening retains the space of small singular values of delta_a, which comes from
+elimination with pivoting. ``f`` is a ``SheafArrays``, ``c`` a ``Clusters``.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
+from sheafcoarsen._kernels.dense import (
+    EPS,
+    potrs,
+    pstrf,
+    singular_rows,
+    triangular_factor,
+)
 from sheafcoarsen._kernels.elimination import ZERO_FACTOR, magnitude
-from sheafcoarsen._kernels.jit import kernel, llvm_inlined, subkernel
+from sheafcoarsen._kernels.hermitian import orthonormalize
+from sheafcoarsen._kernels.jit import borrowing_kernel, kernel, llvm_inlined, subkernel
+from sheafcoarsen._kernels.modes import assemble, stack
+from sheafcoarsen._kernels.simd import put_dot
 
 NONE = -(1 << 60)
 """Exponent of a row of zeros."""
@@ -201,13 +215,11 @@ def put_root_values(state, u, shift, width, arrays):
 def join_subtrees(f, starts, steps, eps, state, sizes, shapes, factors):
     """Join the subtrees at both ends of each edge; return whether that failed.
 
-    It fails if the rank of an edge is uncertain, or if there are more sections than the value at
-    the root determines.
-
-    ``steps`` are the edges, and for each the child, or -1 for a loop. The dimensions of z_u, z_v
-    and the new coordinates are written to ``shapes``, the matrices from new coordinates to z_u and
-    z_v to ``factors``. ``state`` is (offsets, dimensions of z, U, exponents of D), for single
-    vertices on entry; ``sizes`` are the largest dimensions of vertex and edge stalks.
+    It fails if the rank of an edge is uncertain, or if the value at the root does not determine a
+    section. ``steps`` are the edges, and for each the child, or -1 for a loop. The dimensions of
+    z_u, z_v and the new coordinates are written to ``shapes``, the matrices from new coordinates to
+    z_u and z_v to ``factors``. ``state`` is (offsets, dimensions of z, U, exponents of D), for
+    single vertices on entry; ``sizes`` are the largest dimensions of vertex and edge stalks.
     """
     order, children = steps
     offsets, counts, values, scales = state
@@ -291,3 +303,170 @@ def split_subtrees(f, offsets, steps, shapes, factors, z, roots):
                 x = factors[at + i * width + k]
                 for j in range(h):
                     z[row, j] += x * root_values[k, j]
+
+
+ZERO_ROUNDING = 10.0
+"""Threshold of zero singular values, in units of max(eps of the maps, n EPS) / g.
+
+Here n is the dimension of the cluster, and g the minimum of 1 and the smallest eliminated value.
+"""
+
+
+class Ragged(NamedTuple):
+    """Dense row-major blocks; that of item a begins at ``data[starts[a]]``."""
+
+    starts: np.ndarray
+    data: np.ndarray
+
+
+class Kept(NamedTuple):
+    """Output of ``count_kept`` (widths) and ``reduce_clusters`` for all clusters of a level.
+
+    On entry ``dropped`` is inf, and ``n_sections``, ``loop_rows`` and ``zeros`` are 0.
+    """
+
+    widths: np.ndarray  # (K,) number of retained columns
+    n_sections: np.ndarray  # (K,) number of sections among them, the last ones
+    columns: Ragged  # (N_a, widths[a])
+    loops: Ragged  # (loop_rows[a], widths[a] - n_sections[a]) at the start of their blocks
+    loop_rows: np.ndarray
+    dropped: np.ndarray  # (K,) smallest eliminated singular value
+    zeros: np.ndarray  # (K,) largest singular value that counts as zero
+
+
+@subkernel
+def factor_with_pivots(a, f, c, keep, s, matrix):
+    """Factor L_a by pivoted Cholesky down to pivots of keep^2; return the rank."""
+    n = c.dims[a]
+    assemble(a, f, c, 1.0, s.map, matrix)
+    largest = 0.0
+    for i in range(n):
+        largest = max(largest, float(abs(matrix[i * n + i])))
+    if largest <= keep * keep:
+        for i in range(n):
+            s.iwork[i] = i + 1
+        return 0
+    return pstrf(matrix, n, keep * keep, s)
+
+
+@borrowing_kernel
+def count_kept(lo, hi, f, c, keep, s, kept):
+    """Write the number of retained coordinates of each cluster in lo .. hi."""
+    for a in range(lo, hi):
+        n = c.dims[a]
+        kept[a] = n - factor_with_pivots(a, f, c, keep, s, s.a) if n > 0 else 0
+
+
+@subkernel
+def smallest_eliminated(r, n, workspace):
+    """Estimate the smallest of the r singular values of delta_I by inverse iteration, or inf."""
+    if r == 0:
+        return np.inf
+    x = workspace.other
+    for i in range(n):
+        x[i] = 0.5 + (i * 40503 % 65536) / 65536 if i < r else 0.0
+    for step in range(5):
+        norm = 0.0
+        for i in range(r):
+            norm += float(abs(x[i])) ** 2
+        norm = math.sqrt(norm)
+        if step < 4:
+            for i in range(r):
+                x[i] /= norm
+            potrs(workspace.a, n, x, np.int64(1), workspace.s)
+    return 1 / math.sqrt(norm)
+
+
+@subkernel
+def fill_kept_space(n, r, rows, k, workspace):
+    """Write a basis of {x : delta_I* delta_a x = 0}, orthonormal up to eps / g, as k rows.
+
+    I are the r eliminated coordinates, J the k others; the space contains ker delta_a. The first
+    step computes x_I = -L_II^{-1} L_IJ x_J. Iterative refinement then reduces the error from eps /
+    g^2 to eps / g, g the smallest singular value of delta_I; L_a x would lose small ones.
+    """
+    s, factor, delta, basis, other = workspace
+    order, solved, image = s.iwork, s.spare, s.a[: rows * k].reshape(rows, k)
+    delta_a, x = delta[: rows * n].reshape(rows, n), basis[: k * n].reshape(k, n)
+    for i in range(k * n):
+        basis[i] = 0
+    for j in range(k):
+        x[j, order[r + j] - 1] = 1
+    for _ in range(2 if r > 0 else 0):
+        put_dot(delta_a, x.T, image)
+        for i in range(rows * k):
+            s.a[i] = np.conj(s.a[i])
+        put_dot(image.T, delta_a, other[: k * n].reshape(k, n))  # the conjugate of L_a x
+        for j in range(k):
+            for i in range(n):
+                solved[j * n + i] = other[j * n + order[i] - 1] if i < r else 0
+        potrs(factor, n, solved, k, s)
+        for j in range(k):
+            for i in range(r):
+                x[j, order[i] - 1] -= np.conj(solved[j * n + i])
+    orthonormalize(x, n, 0, k)
+
+
+@borrowing_kernel
+def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
+    """Write the retained columns of clusters lo .. hi, N_a x widths[a], sections last.
+
+    ``loops`` are triangular factors of delta_a times the other columns, with loop_rows[a] rows, 0
+    if that is rounding. zeros[a] is the largest singular value that counts as zero, of delta_a Z
+    stacked with the maps of the crossing half-edges times Z, for a basis Z of the retained space.
+    ``crossing`` are the numbers of rows of delta_a, and d_v x d_v factors of the crossing maps at
+    each vertex, as ``Ragged``. Returns -1, or the first cluster for which LAPACK failed.
+    """
+    (keep, eps), (heights, factors) = cut, crossing
+    s, factor, delta, basis, other = workspace
+    for a in range(lo, hi):
+        n, k, rows = c.dims[a], kept.widths[a], heights[a]
+        if k == 0:
+            continue
+        r = factor_with_pivots(a, f, c, keep, s, factor)
+        for i in range(r, n):  # so that solving with the factor leaves the other coordinates alone
+            for j in range(i):
+                factor[i * n + j] = 0
+            factor[i * n + i] = 1
+        kept.dropped[a] = smallest_eliminated(r, n, workspace)
+        stack(a, f, c, rows, delta)
+        for i in range(rows * n, (rows + n) * n):
+            delta[i] = 0
+        for v in c.members[c.member_ptr[a] : c.member_ptr[a + 1]]:
+            d, at = f.vertex_dims[v], c.local_offsets[v]
+            for i in range(d):
+                for j in range(d):
+                    entry = factors.data[factors.starts[v] + i * d + j]
+                    delta[(rows + at + i) * n + at + j] = entry
+        fill_kept_space(n, r, rows, k, workspace)
+        x, height = basis[: k * n].reshape(k, n), rows + n
+        image = s.a[: height * k].reshape(height, k)
+        put_dot(delta[: height * n].reshape(height, n), x.T, image)
+        if singular_rows(height, k, True, s) != 0:
+            return a
+        zero = ZERO_ROUNDING * max(eps, n * EPS)  # for single-precision maps, eps is the larger
+        for j in range(k):
+            sigma = float(s.w[j])
+            if sigma <= zero / min(kept.dropped[a], 1.0):
+                kept.n_sections[a] += 1
+                kept.zeros[a] = max(kept.zeros[a], sigma)
+        z, width = other[: k * n].reshape(k, n), k - kept.n_sections[a]
+        put_dot(s.z[: k * k].reshape(k, k), x, z)
+        to = kept.columns.starts[a]
+        for j in range(k):
+            for i in range(n):
+                kept.columns.data[to + i * k + j] = z[j, i]
+        if rows == 0 or width == 0:
+            continue
+        image = s.a[: rows * width].reshape(rows, width)
+        put_dot(delta[: rows * n].reshape(rows, n), other[: width * n].reshape(width, n).T, image)
+        square = 0.0
+        for i in range(rows * width):
+            square += float(abs(s.a[i])) ** 2
+        if math.sqrt(square) <= zero:
+            continue
+        triangular_factor(s.a, rows, width, s.work, s.work[rows:])
+        kept.loop_rows[a], to = min(rows, width), kept.loops.starts[a]
+        for i in range(kept.loop_rows[a] * width):
+            kept.loops.data[to + i] = s.a[i]
+    return -1

@@ -1,4 +1,10 @@
-"""Pool of the rows of all edges, stacks of the rows of bundles, maps of the remaining sheaf.
+"""The remaining sheaf in an elimination: half-edges at each vertex, and a pool of the edges' rows.
+
+Edge e has the half-edges 2e, at its tail, and 2e + 1, at its head; h ^ 1 is the opposite half-edge.
+Each vertex has a doubly linked list of half-edges and a singly linked list of loops; -1 ends a
+list. When a search of a list finds parallel edges, they are joined in a bundle: one of them remains
+in the lists, the others are linked to it in a ring. Searches end at the first neighbour above the
+largest degree that is eliminated, so all of them take linear time in the edges.
 
 Each edge has a block in the pool: its rows, [F_tail, -F_head] (for a loop, F_tail - F_head), and
 then the noise of each row.
@@ -8,17 +14,6 @@ from typing import NamedTuple
 
 import numpy as np
 
-from sheafcoarsen._kernels.elimination.half_edges import (
-    END,
-    FIRST,
-    HEIGHT,
-    LOOPS,
-    RING,
-    join,
-    neighbors,
-    other_end,
-    unlink,
-)
 from sheafcoarsen._kernels.elimination.row_qr import (
     ZERO_FACTOR,
     Rows,
@@ -28,6 +23,21 @@ from sheafcoarsen._kernels.elimination.row_qr import (
 )
 from sheafcoarsen._kernels.jit import borrowing_kernel, llvm_inlined, subkernel
 
+END, AFTER, BEFORE, RING, HEIGHT = 0, 2, 4, 6, 7
+"""Columns of ``Links.edges``. END, AFTER and BEFORE, one column per half-edge: its vertex, and the
+next and the previous half-edge there. RING: the next edge in a bundle, a list of loops or the
+free ids. HEIGHT: the number of rows.
+"""
+
+FIRST, LOOPS, DEGREE, LATER, EARLIER, SEEN = range(6)
+"""Columns of ``Links.vertices``. FIRST: first half-edge. LOOPS: first loop. DEGREE: KEPT, GONE or
+the degree, capped at one above the largest eliminated degree. LATER, EARLIER: the next and the
+previous vertex of that degree. SEEN: its index in the neighbours of the last search.
+"""
+
+KEPT, GONE = -1, -2
+"""Values in column DEGREE: KEPT for a vertex to be kept, GONE for an eliminated vertex."""
+
 USED, IDS_USED, FREE_ID = range(3)
 """Indices in ``Maps.counters``. USED, IDS_USED: numbers of used pool entries and of used edge ids.
 FREE_ID: first free id, or -1.
@@ -35,6 +45,115 @@ FREE_ID: first free id, or -1.
 
 SPARE = 4
 """Maximum number of rows for each column of an edge to which rows are appended."""
+
+
+class Links(NamedTuple):
+    """Linked lists of edges and of vertices; entries of one edge or vertex are contiguous."""
+
+    edges: np.ndarray  # (ids, 8)
+    vertices: np.ndarray  # (n, 6)
+    heads: np.ndarray  # (most + 1,) the first vertex of each degree
+    lists: np.ndarray  # (3, most + 1) workspace for neighbours of a vertex
+
+
+@llvm_inlined
+def unlink(edges, vertices, e, side):
+    """Remove a half-edge from the list of its vertex."""
+    after, before = edges[e, AFTER + side], edges[e, BEFORE + side]
+    if before >= 0:
+        edges[before >> 1, AFTER + (before & 1)] = after
+    else:
+        vertices[edges[e, END + side], FIRST] = after
+    if after >= 0:
+        edges[after >> 1, BEFORE + (after & 1)] = before
+
+
+@llvm_inlined
+def join(edges, vertices, e, u, w):
+    """Insert a new edge into the lists of both ends, or a loop into the list of its vertex."""
+    edges[e, END], edges[e, END + 1] = u, w
+    if u == w:
+        edges[e, RING] = vertices[u, LOOPS]
+        vertices[u, LOOPS] = e
+    else:
+        edges[e, RING] = e
+        for side in range(2):  # to the front of the list of half-edges
+            v = edges[e, END + side]
+            first = vertices[v, FIRST]
+            edges[e, AFTER + side], edges[e, BEFORE + side] = first, -1
+            if first >= 0:
+                edges[first >> 1, BEFORE + (first & 1)] = 2 * e + side
+            vertices[v, FIRST] = 2 * e + side
+
+
+@llvm_inlined
+def other_end(edges, h):
+    """Return the vertex at the opposite end of a half-edge."""
+    return edges[h >> 1, END + 1 - (h & 1)]
+
+
+@llvm_inlined
+def push(vertices, heads, v, degree):
+    """Insert a vertex at the front of the list of its degree."""
+    first = heads[degree]
+    vertices[v, LATER], vertices[v, EARLIER] = first, -1
+    if first >= 0:
+        vertices[first, EARLIER] = v
+    heads[degree] = v
+
+
+@llvm_inlined
+def pull(vertices, heads, v, degree):
+    """Remove a vertex from the list of its degree."""
+    later, earlier = vertices[v, LATER], vertices[v, EARLIER]
+    if earlier >= 0:
+        vertices[earlier, LATER] = later
+    else:
+        heads[degree] = later
+    if later >= 0:
+        vertices[later, EARLIER] = earlier
+
+
+@subkernel
+def neighbors(edges, vertices, v, seen):
+    """Write one half-edge per neighbour of v to ``seen`` until it is full; return their number.
+
+    Parallel edges found in the search are joined in bundles.
+    """
+    count, h = 0, vertices[v, FIRST]
+    while h >= 0 and count < seen.size:
+        e, side = h >> 1, h & 1
+        h = edges[e, AFTER + side]
+        u = edges[e, END + 1 - side]
+        i = vertices[u, SEEN]  # may be of another search
+        if i < count and other_end(edges, seen[i]) == u:
+            g = seen[i] >> 1
+            edges[e, RING], edges[g, RING] = edges[g, RING], edges[e, RING]
+            unlink(edges, vertices, e, 0)
+            unlink(edges, vertices, e, 1)
+        else:
+            vertices[u, SEEN] = count
+            seen[count] = 2 * e + side
+            count += 1
+    return count
+
+
+@borrowing_kernel
+def set_up(sheaf, keep, links):
+    """Fill the lists from the edges of a sheaf; ``keep`` is the mask of vertices to be kept."""
+    edges, vertices, heads, lists = links
+    vertices[:, FIRST], vertices[:, LOOPS], vertices[:, SEEN], heads[:] = -1, -1, 0, -1
+    for e in range(sheaf.edge_dims.size - 1, -1, -1):
+        edges[e, HEIGHT] = sheaf.edge_dims[e]
+        join(edges, vertices, e, sheaf.edges[e, 0], sheaf.edges[e, 1])
+    for v in range(keep.size - 1, -1, -1):
+        if keep[v]:
+            vertices[v, DEGREE] = KEPT
+            continue
+        count = neighbors(edges, vertices, v, lists[0])
+        vertices[v, DEGREE] = count
+        if count < heads.size:
+            push(vertices, heads, v, count)
 
 
 class Maps(NamedTuple):
@@ -66,22 +185,15 @@ def fill_pool(sheaf, eps, maps):
         u, w, height = edges[e, 0], edges[e, 1], edge_dims[e]
         du, dw, largest = dims[u], dims[w], 0.0
         positions[e] = at
-        for i in range(p, p + height * du):
-            largest = max(largest, magnitude(a[i]))
-        for i in range(q, q + height * dw):
-            largest = max(largest, magnitude(b[i]))
         for _ in range(height):
             for i in range(du):
+                largest = max(largest, magnitude(a[p + i]))
                 pool[at + i] = a[p + i]
-                if u == w:
-                    pool[at + i] -= b[q + i]
-            at += du
-            if u != w:
-                for i in range(dw):
-                    pool[at + i] = -b[q + i]
-                at += dw
-            p += du
-            q += dw
+            p, to = p + du, at if u == w else at + du
+            for i in range(dw):
+                largest = max(largest, magnitude(b[q + i]))
+                pool[to + i] = pool[to + i] - b[q + i] if u == w else -b[q + i]
+            q, at = q + dw, to + dw
         for _ in range(height):
             pool[at] = eps * largest
             at += 1
@@ -108,13 +220,12 @@ def release(edges, maps, e):
 
 
 @llvm_inlined
-def release_others(edges, maps, e):
-    """Free the ids of the other edges of a bundle."""
-    g = np.int64(edges[e, RING])
-    while g != e:
-        next_edge = np.int64(edges[g, RING])
-        release(edges, maps, g)
-        g = next_edge
+def release_all(edges, maps, first, last):
+    """Free the ids of the edges of a ring or list from ``first`` on, up to ``last`` excluded."""
+    while first != last:
+        next_edge = np.int64(edges[first, RING])
+        release(edges, maps, first)
+        first = next_edge
 
 
 @subkernel
@@ -147,12 +258,10 @@ def gather(edges, maps, e, v, workspace, tidy):
     """Write the rows of a bundle, or of all loops at v, to ``workspace.bundle``; return the height.
 
     The columns of v come first. Rows are compressed if there are more of them than columns; with
-    ``tidy``, also those of several edges or of an edge made by elimination, and zero rows are
-    removed.
+    ``tidy``, also those of several edges or of an edge made by elimination, without zero rows.
     """
     dims, rows, order = maps.dims, workspace.bundle, workspace.order
-    u = edges[e, END] + edges[e, END + 1] - v
-    stride = width_of(edges, dims, e)
+    u, stride = edges[e, END] + edges[e, END + 1] - v, width_of(edges, dims, e)
     if stride == 0:
         return 0
     capacity = min(rows.data.size // stride, rows.noise.size)
@@ -232,7 +341,7 @@ def append_rows(edges, maps, e, workspace, height):
         bundle.data[before * width + i] = rows.data[i]
     for k in range(height):
         bundle.noise[before + k] = rows.noise[k]
-    release_others(edges, maps, e)
+    release_all(edges, maps, np.int64(edges[e, RING]), e)
     edges[e, RING] = e
     store_rows(edges, maps, e, bundle, before + height, max(before + height, SPARE * width))
 
@@ -257,13 +366,9 @@ def detach(edges, vertices, maps, v, seen):
     for i in range(seen.size):
         e, side = np.int64(seen[i] >> 1), seen[i] & 1
         unlink(edges, vertices, e, 1 - side)
-        release_others(edges, maps, e)
+        release_all(edges, maps, np.int64(edges[e, RING]), e)
         release(edges, maps, e)
-    e = np.int64(vertices[v, LOOPS])
-    while e >= 0:
-        next_edge = np.int64(edges[e, RING])
-        release(edges, maps, e)
-        e = next_edge
+    release_all(edges, maps, np.int64(vertices[v, LOOPS]), np.int64(-1))
     vertices[v, LOOPS], vertices[v, FIRST] = -1, -1
 
 

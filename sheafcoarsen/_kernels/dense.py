@@ -1,17 +1,21 @@
-"""LAPACK routines for double precision that kernels can call and still be cached on disk.
-
-``Workspace`` holds the arrays for the problems of a range of clusters.
+"""Dense linear algebra on small row-major matrices in flat arrays: scaling, QR, LAPACK.
 
 numba cannot cache code that contains the address of a function, but it can cache calls of *named*
-external symbols. Therefore the addresses that scipy exports for Cython are registered with LLVM
-under names of this package, once per process, and kernels call these names. With the JIT off, an
-external call would silently do nothing, so the Python bodies below call ``scipy.linalg.lapack``.
+external symbols. Therefore the addresses of LAPACK's routines that scipy exports for Cython are
+registered with LLVM under names of this package, once per process, and kernels call these names.
+With the JIT off, an external call would silently do nothing, so the Python bodies below call
+``scipy.linalg.lapack``.
 
-Matrices are row-major with the lower triangle filled, which Fortran reads as the upper triangle of
-the transpose. For Hermitian matrices that is the conjugate, so eigenvectors are conjugated
-afterwards.
+LAPACK's matrices are row-major with the lower triangle filled, which Fortran reads as the upper
+triangle of the transpose. For Hermitian matrices that is the conjugate, so eigenvectors are
+conjugated afterwards.
+
+>>> from sheafcoarsen._kernels.dense import power_of_two
+>>> power_of_two(3.0), power_of_two(0.0)
+(4.0, 1.0)
 """
 
+import math
 from typing import NamedTuple
 
 import llvmlite.binding
@@ -20,7 +24,15 @@ import scipy.linalg.lapack as scipy_lapack
 from numba import types
 from numba.extending import get_cython_function_address, overload, register_jitable
 
-from sheafcoarsen._kernels.jit import JIT_IS_OFF, subkernel
+from sheafcoarsen._kernels.jit import (
+    JIT_IS_OFF,
+    borrowing_kernel,
+    reassociating_subkernel,
+    subkernel,
+)
+
+EPS = 2.0**-52
+"""Distance from 1 to the next larger number in double precision."""
 
 LANES = 8
 """Number of eigenpairs of a tridiagonal matrix computed together, one per lane of a register."""
@@ -41,6 +53,110 @@ SIZE, COUNT, RANK, INFO, WORK, RWORK, IWORK = range(7)
 """Indices in ``Workspace.ints``. SIZE, COUNT: dimensions of matrices. RANK, INFO: results. WORK,
 RWORK, IWORK: lengths of the work arrays.
 """
+
+
+@borrowing_kernel
+def power_of_two(size):
+    """Return the power of two just above ``size``, clipped to 2^-1000 .. 2^1000; 1 for size 0."""
+    if size == 0:
+        return 1.0
+    power = math.frexp(size)[1]
+    if abs(power) > 1000:
+        power = -1000 if power < 0 else 1000
+    return math.ldexp(1.0, power)
+
+
+@subkernel
+def largest_entry(data, begin, end, largest):
+    """Return the largest absolute value of data[begin:end], or ``largest`` if that is larger."""
+    for i in range(begin, end):
+        size = float(abs(data[i]))
+        if size > largest:
+            largest = size
+    return largest
+
+
+@reassociating_subkernel
+def inf_norm(a, n, sums):
+    """Return norm(A, inf) of a Hermitian matrix given by its lower triangle.
+
+    ``sums`` is workspace for n numbers.
+    """
+    for i in range(n):
+        sums[i] = 0
+    for i in range(n):
+        row = a[i * n : i * n + i + 1]
+        total = float(abs(row[i]))
+        for j in range(i):
+            size = float(abs(row[j]))
+            total += size
+            sums[j] += size
+        sums[i] += total
+    return largest_entry(sums, np.int64(0), n, 0.0)
+
+
+@subkernel
+def brought_near_one(a, n):
+    """Divide a semidefinite A (lower triangle) by a power of 2 unless its largest entry is near 1.
+
+    Returns that power, or 0 if A = 0. The largest entry of A is on its diagonal.
+    """
+    largest = 0.0
+    for i in range(n):
+        size = float(abs(a[i * n + i]))
+        if size > largest:
+            largest = size
+    if largest == 0 or 1e-3 < largest < 1e3:
+        return 1.0 if largest > 0 else 0.0
+    scale = power_of_two(largest)
+    for i in range(n):
+        row = a[i * n : i * n + i + 1]
+        for j in range(i + 1):
+            row[j] /= scale
+    return scale
+
+
+@subkernel
+def triangular_factor(m, rows, w, v, s):
+    """Overwrite the rows x w matrix in m with the triangular factor of its QR decomposition.
+
+    By Householder reflections. Norms are computed of columns divided by a power of two, so that
+    nothing over- or underflows. Rows with a zero in the column, such as those of an earlier factor,
+    are skipped. The diagonal is real, of either sign. ``v`` and ``s`` are workspace for a column
+    and a row.
+    """
+    for k in range(min(rows, w)):
+        largest = 0.0
+        for i in range(k, rows):
+            largest = max(largest, float(abs(m[i * w + k].real)), float(abs(m[i * w + k].imag)))
+        if largest == 0:
+            continue
+        scale = power_of_two(largest)
+        square = 0.0
+        for i in range(k, rows):
+            v[i] = m[i * w + k] / scale
+            square += float(v[i].real) ** 2 + float(v[i].imag) ** 2
+        beta = -math.copysign(math.sqrt(square), float(v[k].real))
+        tau = (beta - v[k]) / beta
+        factor = 1 / (v[k] - beta)
+        for j in range(k + 1, w):
+            s[j] = m[k * w + j]
+        for i in range(k + 1, rows):
+            if v[i] == 0:
+                continue
+            v[i] *= factor
+            for j in range(k + 1, w):
+                s[j] += np.conj(v[i]) * m[i * w + j]
+        for j in range(k + 1, w):
+            s[j] *= np.conj(tau)
+            m[k * w + j] -= s[j]
+        for i in range(k + 1, rows):
+            m[i * w + k] = 0
+            if v[i] == 0:
+                continue
+            for j in range(k + 1, w):
+                m[i * w + j] -= v[i] * s[j]
+        m[k * w + k] = beta * scale
 
 
 class ReductionWorkspace(NamedTuple):
@@ -160,7 +276,7 @@ _dsyevd, _zheevd = external("dsyevd", 11), external("zheevd", 13)
 _dgesvd, _zgesvd = external("dgesvd", 14), external("zgesvd", 15)
 _dpotrf, _zpotrf = external("dpotrf", 5), external("zpotrf", 5)
 _dpstrf, _zpstrf = external("dpstrf", 9), external("zpstrf", 9)
-_dsterf = external("dsterf", 4)
+dsterf = external("dsterf", 4)  # eigenvalues of a tridiagonal matrix
 _dpotrs, _zpotrs = external("dpotrs", 8), external("zpotrs", 8)
 _dsyrk, _zherk = external("dsyrk", 10, "cython_blas"), external("zherk", 10, "cython_blas")
 
@@ -321,17 +437,6 @@ if not JIT_IS_OFF:
             return np.int64(ints[INFO])
 
         return compiled
-
-
-@subkernel
-def sterf(n, d, e, s):
-    """Overwrite d with the eigenvalues of a symmetric tridiagonal matrix, ascending; return info.
-
-    Works in compiled code only.
-    """
-    s.ints[SIZE], s.ints[INFO] = n, 0
-    _dsterf(s.ints.ctypes, d.ctypes, e.ctypes, s.ints[INFO:].ctypes)
-    return np.int64(s.ints[INFO])
 
 
 @subkernel
