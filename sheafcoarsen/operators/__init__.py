@@ -11,14 +11,11 @@ from sheafcoarsen.operators._coboundary import (
 from sheafcoarsen.operators._laplacian import (
     LaplacianPattern,
     canonical_csr,
-    change_stalks,
     count_nonzeros,
-    degree_factors,
     index_dtype,
     laplacian,
-    loop_norms,
-    normalize,
 )
+from sheafcoarsen.operators._normalize import change_stalks, degree_factors, loop_norms, normalize
 from sheafcoarsen.operators.factorization import (
     Factors,
     Order,

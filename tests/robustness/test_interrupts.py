@@ -126,7 +126,7 @@ ANSWERS = {  # the keys are the functions that are interrupted
     "solve.multigrid.Multigrid._coarsened": solved,
     "solve._solver.laplacian": updated,
     "solve._solver.Solver._precondition": lambda: SOLVER.as_preconditioner() @ ONES,
-    "solve._sparsify.solve_in_range": lambda: sc.leverages(GRID, method="sketch", eps=0.5),
+    "solve._leverages.solve_in_range": lambda: sc.leverages(GRID, method="sketch", eps=0.5),
     "solve._least_squares.conjugate_gradients": lambda: (
         sc.least_squares(GRID, np.ones(GRID.dim_c1), **SHOWN).x
     ),

@@ -135,6 +135,6 @@ def test_ranges_of_vertices_do_not_change_the_factors(monkeypatch):
     dims[2], edge_dims[41] = 20, 90
     F = CellularSheaf.random(np.array(edges), dims, edge_dims, seed=0)
     wanted = sc.normalize(F).tail_data
-    monkeypatch.setattr("sheafcoarsen.operators._laplacian.SERIAL_BELOW", 0)
+    monkeypatch.setattr("sheafcoarsen.operators._normalize.SERIAL_BELOW", 0)
     monkeypatch.setattr("sheafcoarsen._support.threads.thread_count", lambda: 4)
     np.testing.assert_array_equal(sc.normalize(F).tail_data, wanted)

@@ -162,7 +162,7 @@ def test_the_iteration_works_without_a_basis_of_sections(monkeypatch):
 @pytest.mark.large
 def test_thousands_of_sections_need_no_basis(monkeypatch):
     F = CellularSheaf.random(nx.random_regular_graph(4, 2000, seed=1), 3, 1, seed=2)
-    monkeypatch.setattr("sheafcoarsen.solve._harmonic_extension.global_sections", None)
+    monkeypatch.setattr("sheafcoarsen.solve._nearest_section.global_sections", None)
     x = np.random.default_rng(3).standard_normal(F.dim_c0)
     p = sc.nearest_section(F, x)
     delta = sc.coboundary(F)

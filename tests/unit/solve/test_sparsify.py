@@ -14,7 +14,7 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels.jit import JIT_IS_OFF
 from sheafcoarsen._support import linalg
-from sheafcoarsen.solve import _least_squares, _sparsify
+from sheafcoarsen.solve import _least_squares, _leverages, _sparsify
 from tests.support.helpers import assert_residual, covering
 from tests.support.strategies import graphs, sheaves
 from tests.unit.solve import problems
@@ -208,10 +208,10 @@ def by_projection(F):
 @pytest.fixture(params=["dense", "solves"])
 def exact(request, monkeypatch):
     """Compute exact leverages by a decomposition or by solves, a few rows at a time."""
-    monkeypatch.setattr(_sparsify, "ROWS", 7)
+    monkeypatch.setattr(_leverages, "ROWS", 7)
     if request.param == "solves":
-        monkeypatch.setattr(_sparsify, "DENSE_BELOW", 0)
-        monkeypatch.setattr(_sparsify, "COLUMNS", 7)
+        monkeypatch.setattr(_leverages, "DENSE_BELOW", 0)
+        monkeypatch.setattr(_leverages, "COLUMNS", 7)
         monkeypatch.setattr(_least_squares, "is_small", lambda *sizes: False)
     return lambda F: sc.leverages(F, method="exact")
 
@@ -265,7 +265,7 @@ def test_unitary_bases_of_the_stalks_do_not_change_leverages_near_rounding():
 def test_a_sum_other_than_the_rank_raises(monkeypatch):
     F = nearly_flat(1e-4)
     wanted = sc.leverages(F)
-    monkeypatch.setattr(_sparsify, "DENSE_BELOW", 0)
+    monkeypatch.setattr(_leverages, "DENSE_BELOW", 0)
     monkeypatch.setattr(_least_squares, "is_small", lambda *sizes: False)
     with pytest.raises(sc.NotConverged, match=r"differs from dim C\^0 - h\^0 = 90 by") as raised:
         sc.leverages(F, method="exact")
@@ -317,7 +317,7 @@ def test_leverages_are_numbers_between_zero_and_the_dimension(edges, method):
 
 
 def test_auto_sketches_if_that_takes_fewer_solves(monkeypatch):
-    monkeypatch.setattr(_sparsify, "DENSE_BELOW", 10)
+    monkeypatch.setattr(_leverages, "DENSE_BELOW", 10)
     F = CellularSheaf.constant(nx.grid_2d_graph(5, 8))  # 67 rows of delta
     exact, sketch = (sc.leverages(F, method=method, eps=0.35) for method in ("exact", "sketch"))
     np.testing.assert_array_equal(sc.leverages(F, eps=0.35), sketch)  # a sketch has 66 columns

@@ -143,7 +143,7 @@ def test_a_wrong_factor_of_a_degree_is_located(C, monkeypatch):
         return given, factors
 
     monkeypatch.setattr(cluster_batches, "PIECE", 30)
-    for module in ("verification.residuals", "operators._laplacian"):
+    for module in ("verification.residuals", "operators._normalize"):
         monkeypatch.setattr(f"sheafcoarsen.{module}.degree_factors", wrong)
     check = sc.verify(C)["fact-5"]
     assert (check.passed, check.where) == (False, "vertex 9")
