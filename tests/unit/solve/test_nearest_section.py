@@ -140,7 +140,7 @@ def test_the_iteration_works_without_a_basis_of_sections(monkeypatch):
     def stalls(*arguments, **options):
         raise np.linalg.LinAlgError("coarsening stalled")
 
-    for place in ("_solver.global_sections", "_harmonic_extension.global_sections"):
+    for place in ("_solver.global_sections", "_nearest_section.global_sections"):
         monkeypatch.setattr(f"sheafcoarsen.solve.{place}", stalls)
     F = CellularSheaf.random(nx.random_regular_graph(4, 30, seed=1), 3, 1, seed=2)
     x = np.random.default_rng(3).standard_normal((F.dim_c0, 2))
