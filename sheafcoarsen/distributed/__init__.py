@@ -21,8 +21,7 @@ True
 Data flow from ``location`` and ``schema`` (blobs, attributes and arrays in Zarr format, see
 docs/guides/distributed.md) through ``_open_store`` and ``_write_store`` to ``_estimate`` (arguments
 and cost), ``plan`` (shards and destinations of maps), ``tasks``, ``write_lock`` and ``_coarsen``
-(the run).
-``_open_coarsening`` and ``_coarsen_levels`` hold the results of one and several levels.
+(the run). ``_open_coarsening`` and ``_coarsen_levels`` hold the results of one and several levels.
 """
 
 from sheafcoarsen.distributed._coarsen import coarsen

@@ -261,7 +261,7 @@ def estimate(
 
 
 def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
-    """Return upper bounds on the ranks: of a budget, the mean; without completed multiplets."""
+    """Return upper bounds on the ranks, or the mean of a budget; multiplets are not completed."""
     inner = rule.rule if isinstance(rule, WholeMultiplets) else rule
     if isinstance(inner, Fixed):
         return np.minimum(np.asarray(inner.r, np.int64), dims)

@@ -1,4 +1,4 @@
-"""Locations of stores: blobs and records; lazy imports of the extra."""
+"""Locations of stores: blobs and records; lazy imports of the extra ``distributed``."""
 
 import contextlib
 import json

@@ -148,6 +148,7 @@ def test_planning_needs_about_the_estimated_memory(local_operator, per_cluster, 
     F = sc.CellularSheaf.constant(edges)
     src = dist.to_store(memory("src"), F, 200_000)
     request = Request(src, np.arange(n) // per_cluster, 2, local_operator, 4)
+    planned(request, np.inf)  # loads kernels, which take memory
     tracemalloc.start()
     plan, E = planned(request, np.inf)
     plan.write(place_of(url("plan")))
@@ -200,7 +201,7 @@ def test_too_little_memory_raises_and_names_sizes_that_fit(memory):
 
 
 @pytest.mark.parametrize("n_shards", [1, 3, 12, 50])
-def test_shards_hold_whole_clusters(n_shards, memory):
+def test_shards_hold_whole_clusters_and_borders_the_edges_between_them(n_shards, memory):
     F = ragged_sheaf(n=60, m=150)
     P = sc.select(F, 12)
     plan = Plan(dist.to_store(memory("src"), F, 1000), P, n_shards, copies=False)
@@ -208,6 +209,14 @@ def test_shards_hold_whole_clusters(n_shards, memory):
     assert np.array_equal(np.unique(plan.shard_of), np.arange(plan.n_shards))
     assert np.array_equal(plan.dims, np.bincount(P.labels, F.vertex_dims))
     assert plan.weights.sum() == len(F.tail_data) + len(F.head_data)
+    # an edge between shards goes to the border of the shard of its lower cluster
+    ends, S = P.labels[F.edges], plan.n_shards
+    shard, low = plan.shard_of[ends], plan.shard_of[ends.min(axis=1)]
+    dest = np.where(shard[:, 0] == shard[:, 1], low, S + low)
+    sizes = 8 * F.edge_dims * F.vertex_dims[F.edges].sum(axis=1)
+    assert np.array_equal(plan.bytes, np.bincount(dest, sizes, 2 * S))
+    providers = plan.write(place_of(memory("plan")))
+    assert providers == [np.unique(shard[dest == S + s]).tolist() for s in range(S)]
 
 
 def test_shards_are_balanced_by_the_size_of_maps(memory):
