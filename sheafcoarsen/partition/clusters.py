@@ -58,7 +58,7 @@ def check_partition(sheaf: CellularSheaf, partition: Partition, name: str = "P")
         )
 
 
-def clusters_of(sheaf: CellularSheaf, partition: Partition) -> "Clusters":
+def clusters_of(sheaf: CellularSheaf, partition: Partition) -> Clusters:
     """Return the index structure of a sheaf and a checked partition."""
     labels, members, K = partition.labels, partition.members, partition.n_clusters
     at = ragged.offsets(sheaf.vertex_dims[members])
