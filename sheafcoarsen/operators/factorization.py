@@ -128,12 +128,12 @@ def fills_little(L: scipy.sparse.csr_array) -> bool:
     labels = connected_components(L, directed=False)[1]
     sizes = np.bincount(labels)
     for c in np.flatnonzero(sizes >= max(sizes.max() / 10, min(direct_up_to, sizes.max()))):
-        start = int((labels == c).argmax())
+        at, start = np.flatnonzero(labels == c), 0
+        part = L[at][:, at]
         for _ in range(2):  # the second time from a pseudo-peripheral vertex
-            depth = dijkstra(L, unweighted=True, indices=start)
-            depth = np.where(np.isinf(depth), -1, depth).astype(np.int64)
+            depth = dijkstra(part, unweighted=True, indices=start)
             start = int(depth.argmax())
-        levels = np.bincount(depth + 1)[1:]
+        levels = np.bincount(depth.astype(np.int64))
         affordable = float(DIRECT_BEFORE) * len(levels) * L.nnz
         if float(levels.max()) ** 3 > affordable:
             most = max(affordable, DIRECT_OPERATIONS)

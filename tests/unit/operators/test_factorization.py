@@ -155,6 +155,18 @@ def test_wide_levels_with_little_fill_are_factored(monkeypatch):
     assert_residual((L @ x)[3:], L, x, n=10)
 
 
+def test_levels_of_a_component_are_found_in_it_alone(monkeypatch):
+    """Else the time would be proportional to the number of components squared."""
+    L = sc.laplacian(CellularSheaf.constant(nx.disjoint_union_all([nx.path_graph(9)] * 30)))
+    sizes, dijkstra = [], factorization.dijkstra
+    monkeypatch.setattr(
+        factorization, "dijkstra", lambda A, **kw: sizes.append(A.shape[0]) or dijkstra(A, **kw)
+    )
+    dense = scipy.sparse.csr_array(scipy.sparse.kron(L, np.ones((60, 60))))
+    assert fills_little(dense)
+    assert set(sizes) == {540}
+
+
 def test_counting_operations_stops_at_the_limit(monkeypatch):
     L = sc.laplacian(CellularSheaf.constant(chords(6000, 2000)))
     assert fills_little(L)

@@ -103,7 +103,7 @@ def test_forget_does_not_change_the_cycle():
 
 
 @pytest.mark.large
-@pytest.mark.parametrize("spread", [0.0, 1.0, 2.0])
+@pytest.mark.parametrize("spread", [0.0, 1.0, 4.0])
 def test_chains_with_few_closures_take_as_few_iterations_as_grids(spread, monkeypatch):
     """Chains of different length have different stiffness, so clusters have over d low modes.
 
@@ -120,7 +120,7 @@ def test_chains_with_few_closures_take_as_few_iterations_as_grids(spread, monkey
     F = F.with_maps(weights * F.tail_data, weights * F.head_data)
     solve = sc.Solver(F, method="multigrid", fixed=[0])
     solve(np.random.default_rng(1).standard_normal(F.dim_c0))
-    assert solve.iterations <= 14
+    assert solve.iterations <= 16
 
 
 def test_clusters_keep_d_modes_if_these_suffice():
