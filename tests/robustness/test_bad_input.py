@@ -269,7 +269,7 @@ sc.local_modes(sheaf=F, P=P, rank=2, local_operator="internal", progress=False)
         -> `target` applies only to `local_operator` = "oversampled"
     rank=-1 -> `rank` must be at least 0, got -1
     rank=[1, -2] -> `rank` must not be negative, got -2 for cluster 1
-    rank=[1] * 3 -> `rank` must hold one integer per cluster, 2 in all, got 3
+    rank=[1] | rank=[1] * 3 -> `rank` must hold one integer per cluster, 2 in all, got
     rank=[] -> `rank` must hold one integer per cluster, 2 in all, got 0
     rank=[[1, 2]] -> `rank` must be 1-dimensional
     rank=[1.0, 2.0] -> TypeError: `rank` must hold integers, got dtype float64
@@ -524,8 +524,8 @@ sc.harmonic_extension(sheaf=F, weight=[1.0, 2.0], vertices=[0, 2], values=[[1.0,
     vertices=[0, 1], values=np.ones((2, 3))
         -> `values[0]` must have shape (2,) or (2, h), because the stalk of vertex 0
     values=[1.0, 2.0] | values=np.ones((2, 2, 1, 1)) -> `values[0]` must have shape (2,) or (2, h)
-    values=[np.ones(2), np.ones((2, 1))] -> the arrays in `values` must have the same number of
-        columns, got shape (2,) at index 0 and (2, 1) at index 1
+    values=[np.ones(2), np.ones((2, 1))] | values=[np.ones((2, 1)), np.ones((2, 3))]
+        -> columns, got shape {values[0].shape} at index 0 and {values[1].shape} at index 1
     vertices=[0, 1], values=[[1.0, 1.0], [np.nan, 1.0]]
         -> `values[1]` must be finite, got nan for vertex 1
     vertices=[2, 1], values=np.array([[1.0, np.inf], [1, 1]])
@@ -823,7 +823,8 @@ CellularSheaf(ADJACENCY, X, X) -> TypeError: `edges` must be an (m, 2) array of 
 CellularSheaf.constant(ADJACENCY.toarray())
         -> TypeError: for a dense adjacency write scipy.sparse.csr_array(A)
 CellularSheaf.random(PATH, 1, 1, seed=True) -> TypeError: or a numpy Generator, got True
-gallery.bundle(PATH, 1, seed=[1, 2]) -> TypeError: a numpy Generator, got [1, 2]
+gallery.bundle(PATH, 1, seed=[1, 2]) | gallery.bundle(PATH, 1, seed=0.5)
+        -> TypeError: `seed` must be None, a non-negative integer or a numpy Generator, got
 sc.verify(C, seed=None) -> TypeError: `seed` must be an integer, got None
 sc.coarsen(F, P) -> exactly one of `rank` and `basis` must be passed, got neither
 sc.coarsen(F, P, 1, basis=BASIS) -> exactly one of `rank` and `basis` must be passed, got both

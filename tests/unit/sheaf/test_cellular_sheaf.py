@@ -208,6 +208,7 @@ TAIL, HEAD = MIXED.tail_data, MIXED.head_data
 BAD_MAPS = """
 tails(MIXED), [*heads(MIXED)[:2], np.ones((1, 3)), heads(MIXED)[3]]
         -> `head_maps[2]` must have shape (1, 2), as in the sheaf it replaces, got (1, 3)
+[np.tile(tails(MIXED)[0], (2, 1)), *tails(MIXED)[1:]], heads(MIXED) -> `tail_maps[0]` must have
 tails(MIXED)[:3], heads(MIXED) -> `tail_maps` must hold one map per edge, 4 in all, got 3
 TAIL, HEAD[:-1] -> flat `head_maps` must have length 8, got 7
 1e-200 * TAIL, 1e-200 * HEAD

@@ -434,7 +434,7 @@ constant(NEGATIVE, weight="weight")
         -> got -2.0 for edge 0 ('a', 'b'); CellularSheaf.signed reads negative weights
 constant(NAMED, weight=[1.0]) -> `weight` must hold a number for each of the 2 edges, got shape (1
 constant(NAMED, weight=[[1.0], [2.0]]) -> got shape (2, 1)
-constant(NAMED, weight=[1.0, np.nan]) -> `weight` must be finite, got nan for edge 1 ('a', 3)
+constant(NAMED, weight=[1.0, np.inf]) -> `weight` must be finite, got inf for edge 1 ('a', 3)
 constant(PATH, weight="length")
         -> `weight` = 'length' names an edge attribute that no edge of the graph has
 constant(NAMED, weight=[1j, 1j]) -> TypeError: `weight` must be real, got dtype complex128

@@ -143,6 +143,11 @@ def test_offsets_of_small_integer_types_do_not_overflow():
     assert ragged.offsets(np.full(300, 100, dtype=np.int8))[-1] == 30_000
 
 
+def test_norms_of_blocks_do_not_overflow():
+    data, starts = np.array([3e300, 4e300j, 1.0]), ragged.offsets([2, 0, 1])
+    assert linalg.ragged_norms(data, starts).tolist() == [5e300, 0, 1]
+
+
 def arrays_in(value):
     """Yield the public arrays of an object, including those of sparse matrices."""
     for name in dir(value):
