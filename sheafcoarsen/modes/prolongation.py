@@ -191,9 +191,11 @@ def block_layout(
     """Return the read-only arrays (indptr, indices) of R for the given ranks."""
     cluster = np.repeat(clusters.labels, sheaf.vertex_dims)  # of each row
     indptr = ragged.offsets(ranks[cluster])
-    indices = ragged.ranges(ragged.offsets(ranks)[cluster], ranks[cluster])
-    itype = index_dtype(max(len(indices), int(ranks.sum()), sheaf.dim_c0))
-    return ragged.read_only(indptr.astype(itype)), ragged.read_only(indices.astype(itype))
+    itype = index_dtype(max(int(indptr[-1]), int(ranks.sum()), sheaf.dim_c0))
+    first = ragged.offsets(ranks)[cluster] - indptr[:-1]
+    indices = np.arange(indptr[-1], dtype=itype)
+    indices += np.repeat(first.astype(itype), ranks[cluster])
+    return ragged.read_only(indptr.astype(itype)), ragged.read_only(indices)
 
 
 def _check_size(sheaf: CellularSheaf, name: str, size: float, height: int, dtype: Any) -> None:
