@@ -64,7 +64,7 @@ def identities(sizes: np.ndarray) -> np.ndarray:
 def block_diagonal(data: np.ndarray, sizes: np.ndarray) -> scipy.sparse.csr_array:
     """Return the matrix of square diagonal blocks of the given sizes, each stored row-major."""
     widths = np.repeat(sizes, sizes)
-    itype = scipy.sparse.get_index_dtype(maxval=max(len(data), len(widths)))
+    itype = np.int32 if len(data) <= np.iinfo(np.int32).max else np.int64
     columns = ranges(np.repeat(offsets(sizes)[:-1], sizes), widths).astype(itype)
     arrays = data, columns, offsets(widths).astype(itype)
     return scipy.sparse.csr_array(arrays, shape=(len(widths), len(widths)))
