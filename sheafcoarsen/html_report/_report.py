@@ -444,7 +444,7 @@ def _cluster_table(C: Coarsening) -> str:
 
 
 def _reproduction(name: str | None, call: str) -> list[str]:
-    """Return what is needed to reproduce the result: input, date, versions and call."""
+    """Return the input, the date, the versions and the call that reproduce the result."""
     versions = [
         f"{package} {importlib.metadata.version(package)}"
         for package in ("sheafcoarsen", "numpy", "scipy", "numba")

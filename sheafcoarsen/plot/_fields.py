@@ -101,7 +101,7 @@ def surface(
 
             style: dict = {"shrink": 0.7, "aspect": 25, "pad": 0.02}
             shown.figure.colorbar(ScalarMappable(norm, cmap), ax=shown, **style)
-        # shade only slightly, since darker colours stand for other values in the colour bar
+        # shade only slightly, because darker colours denote other values
         fill_faces(shown, scene, cmap(norm(values))[:, :3], 0.9)
     shown.set_axis_off()
     if shown.name == "3d":
@@ -280,7 +280,7 @@ def modes(
     --------
     field : tangent vectors on a surface.
     surface : numbers on a surface.
-    sheafcoarsen.eigenmodes : what is drawn.
+    sheafcoarsen.eigenmodes : computes the eigenvectors.
 
     Examples
     --------

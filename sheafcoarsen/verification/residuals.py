@@ -121,7 +121,7 @@ class Evidence:
         self.internal_energy[here] = np.stack(energies, axis=1) ** 2
         norms = linalg.norm(L.data), linalg.norm(delta.data)
         G = csr_array(own_R.conj(copy=False).T @ (L @ R))
-        del R, L, inner  # delete what is no longer needed, because a batch takes most of the memory
+        del R, L, inner  # free their memory, because a batch takes most of it
         coarse_delta = coboundary(piece.coarse)
         self._measure_blocks(piece, G, delta_R, internal, coarse_delta)
         del G
