@@ -158,7 +158,7 @@ def _cell(row):
 
 
 def write_json(path, size, data, rows):
-    """Write all rows and what the machine is."""
+    """Write all rows, and the description of the machine, as JSON."""
     found = {"size": size, "machine": data, "rows": [dataclasses.asdict(row) for row in rows]}
     Path(path).write_text(json.dumps(found, indent=1), encoding="utf-8")
 

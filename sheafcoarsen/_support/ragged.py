@@ -61,10 +61,15 @@ def identities(sizes: np.ndarray) -> np.ndarray:
     return data
 
 
+def index_dtype(largest: int) -> Any:
+    """Return scipy's index type for values up to ``largest``: int32 if it fits, else int64."""
+    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64
+
+
 def block_diagonal(data: np.ndarray, sizes: np.ndarray) -> scipy.sparse.csr_array:
     """Return the matrix of square diagonal blocks of the given sizes, each stored row-major."""
     widths = np.repeat(sizes, sizes)
-    itype = np.int32 if len(data) <= np.iinfo(np.int32).max else np.int64
+    itype = index_dtype(len(data))
     columns = ranges(np.repeat(offsets(sizes)[:-1], sizes), widths).astype(itype)
     arrays = data, columns, offsets(widths).astype(itype)
     return scipy.sparse.csr_array(arrays, shape=(len(widths), len(widths)))

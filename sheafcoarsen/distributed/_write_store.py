@@ -18,7 +18,6 @@ from sheafcoarsen.distributed.location import Place, place_of
 from sheafcoarsen.distributed.schema import Root, is_unfinished, mark, write_array
 from sheafcoarsen.io import SETTINGS
 from sheafcoarsen.modes import LocalModes
-from sheafcoarsen.operators import index_dtype
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, checked_sheaf
 
@@ -58,13 +57,15 @@ def seal(
         write_array(root, "vertex_labels", names.astype(np.int16))
     edges, vertex_dims, edge_dims = topology
     new_group(root.place / "parts")
-    dims = index_dtype(int(max(vertex_dims.max(initial=0), edge_dims.max(initial=0))))
-    write_array(root, "edges", edges.astype(index_dtype(len(vertex_dims)), copy=False))
+    dims = ragged.index_dtype(int(max(vertex_dims.max(initial=0), edge_dims.max(initial=0))))
+    write_array(root, "edges", edges.astype(ragged.index_dtype(len(vertex_dims)), copy=False))
     write_array(root, "vertex_dims", vertex_dims.astype(dims, copy=False))
     write_array(root, "edge_dims", edge_dims.astype(dims, copy=False))
     write_array(root, "part_ptr", ragged.offsets(list(parts.values())))
     if edge_numbers is not None:
-        write_array(root, "edge_numbers", edge_numbers.astype(index_dtype(len(edges)), copy=False))
+        write_array(
+            root, "edge_numbers", edge_numbers.astype(ragged.index_dtype(len(edges)), copy=False)
+        )
     mark(
         root,
         n_vertices=len(vertex_dims),
@@ -152,8 +153,8 @@ def write_pieces(
             tail = F.tail_data[F.tail_offsets[lo] : F.tail_offsets[hi]]
             head = F.head_data[F.head_offsets[lo] : F.head_offsets[hi]]
             write_part(root, name, tail, head)
-        edges.append(F.edges.astype(index_dtype(len(vertex_dims))))
-        edge_dims.append(F.edge_dims.astype(index_dtype(int(F.edge_dims.max(initial=0)))))
+        edges.append(F.edges.astype(ragged.index_dtype(len(vertex_dims))))
+        edge_dims.append(F.edge_dims.astype(ragged.index_dtype(int(F.edge_dims.max(initial=0)))))
     dtype = np.dtype(np.float64) if dtype is None else dtype
     if limited:
         checks.check_range("the maps of all pieces", largest, dtype)

@@ -18,14 +18,13 @@ import numpy.typing as npt
 from sheafcoarsen._support import ragged, warned
 from sheafcoarsen.distributed._open_store import SheafStore
 from sheafcoarsen.distributed.location import Place
-from sheafcoarsen.operators import index_dtype
 from sheafcoarsen.partition import Partition, select
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 
 def sorted_by(keys: np.ndarray, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Return the stable sort order of keys 0 .. count-1, and the offset of each key."""
-    order = np.argsort(keys, kind="stable").astype(index_dtype(len(keys)))
+    order = np.argsort(keys, kind="stable").astype(ragged.index_dtype(len(keys)))
     return order, ragged.offsets(np.bincount(keys, minlength=count))
 
 
@@ -50,14 +49,14 @@ class Plan:
         m, D, parts = len(self.edges), (3 if copies else 2) * S, range(len(source.parts))
         self._group(np.uint16 if D < 2**16 else np.int32)
         self.starts = np.zeros((len(parts), D + 1), np.int64)  # where each destination begins
-        entries, destinations = [np.zeros(0, index_dtype(m))], [self.dest[:0]]
+        entries, destinations = [np.zeros(0, ragged.index_dtype(m))], [self.dest[:0]]
         for p in parts:
             own, copied, dest = self._entries(p)
             edges = np.concatenate([own, own[copied]])
             columns = np.add(*self.vertex_dims[self.edges[edges].T])
             sizes = np.multiply(self.edge_dims[edges], columns, dtype=float)
             self.starts[p, 1:] = np.bincount(dest, sizes, D)
-            entries.append(edges.astype(index_dtype(m)))
+            entries.append(edges.astype(ragged.index_dtype(m)))
             destinations.append(dest)
             del own, copied, edges, columns, sizes
         order, self.ptr = sorted_by(np.concatenate(destinations), D)

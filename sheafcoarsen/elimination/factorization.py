@@ -6,7 +6,6 @@ import numpy as np
 
 from sheafcoarsen._kernels import elimination as kernels
 from sheafcoarsen._support import checks, linalg, ragged
-from sheafcoarsen.operators import index_dtype
 from sheafcoarsen.sheaf import CellularSheaf, both_ends, trusted_sheaf
 
 
@@ -20,7 +19,7 @@ def factorize(
     n, m, dtype = F.n_vertices, F.n_edges, np.result_type(F.dtype, np.float64)
     largest, tallest = int(F.vertex_dims.max(initial=0)), int(F.edge_dims.max(initial=0))
     most = min(max_neighbors, max(n - 1, 0))
-    itype = index_dtype(max(4 * (n + m), tallest))
+    itype = ragged.index_dtype(max(4 * (n + m), tallest))
     links = kernels.Links(
         np.empty((m + 64, 8), itype),
         np.empty((n, 6), itype),
@@ -71,7 +70,7 @@ def factorize(
 def as_steps(F: CellularSheaf, arrays: dict[str, np.ndarray]) -> kernels.Record:
     """Return the steps of an elimination from saved arrays, which ``Elimination`` validates."""
     dtype = np.result_type(F.dtype, np.float64)
-    itype = index_dtype(4 * (F.n_vertices + F.n_edges))
+    itype = ragged.index_dtype(4 * (F.n_vertices + F.n_edges))
     vertices, starts, neighbors = (
         ragged.read_only(checks.integer_array(f"steps.{name}", arrays[name]).astype(itype))
         for name in ("vertices", "starts", "neighbors")

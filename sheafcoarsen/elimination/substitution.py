@@ -14,7 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from sheafcoarsen._kernels import elimination as kernels
 from sheafcoarsen._support import linalg, ragged
-from sheafcoarsen.operators import Factors, index_dtype
+from sheafcoarsen.operators import Factors
 
 TOGETHER = 64
 """Maximum number of overlapping sections that are orthonormalized by a dense matrix."""
@@ -55,7 +55,7 @@ class Substitution(NamedTuple):
                 break
             size *= 2
         entries, indptr = ragged.ranges(first, counts), ragged.offsets(counts)
-        itype = index_dtype(max(len(entries), *X.shape))
+        itype = ragged.index_dtype(max(len(entries), *X.shape))
         arrays = values[entries], columns[entries].astype(itype), indptr.astype(itype)
         P = scipy.sparse.csr_array(arrays, shape=X.shape)
         P.sort_indices()

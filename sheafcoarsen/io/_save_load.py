@@ -23,7 +23,6 @@ from sheafcoarsen.elimination import Elimination, as_steps
 from sheafcoarsen.hierarchy import Hierarchy
 from sheafcoarsen.io.text import FileError, reading
 from sheafcoarsen.modes import OPERATORS, LocalModes, Oversampled
-from sheafcoarsen.operators import index_dtype
 from sheafcoarsen.partition import Partition
 from sheafcoarsen.sheaf import CellularSheaf, checked_sheaf
 from sheafcoarsen.solve import Sparsification
@@ -312,7 +311,7 @@ def _csr(arrays: Arrays, shape: tuple[int, int]) -> scipy.sparse.csr_array:
     if data.ndim != 1 or not np.isfinite(data).all():
         raise ValueError("R must be finite")
     checks.check_squares("the entries of R", float(np.abs(data).max(initial=0)), data.dtype)
-    itype = index_dtype(max(len(data), *shape))
+    itype = ragged.index_dtype(max(len(data), *shape))
     indices, indptr = (
         checks.integer_array(f"R.{name}", arrays[name]).astype(itype)
         for name in ("indices", "indptr")

@@ -17,7 +17,7 @@ import scipy.sparse
 from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels.arrays import scan
 from sheafcoarsen._support import checks, ragged
-from sheafcoarsen.operators import canonical_csr, index_dtype
+from sheafcoarsen.operators import canonical_csr
 from sheafcoarsen.partition import Clusters, Partition
 from sheafcoarsen.sheaf import CellularSheaf
 
@@ -191,7 +191,7 @@ def block_layout(
     """Return the read-only arrays (indptr, indices) of R for the given ranks."""
     cluster = np.repeat(clusters.labels, sheaf.vertex_dims)  # of each row
     indptr = ragged.offsets(ranks[cluster])
-    itype = index_dtype(max(int(indptr[-1]), int(ranks.sum()), sheaf.dim_c0))
+    itype = ragged.index_dtype(max(int(indptr[-1]), int(ranks.sum()), sheaf.dim_c0))
     first = ragged.offsets(ranks)[cluster] - indptr[:-1]
     indices = np.arange(indptr[-1], dtype=itype)
     indices += np.repeat(first.astype(itype), ranks[cluster])

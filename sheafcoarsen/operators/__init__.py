@@ -12,7 +12,6 @@ from sheafcoarsen.operators._laplacian import (
     LaplacianPattern,
     canonical_csr,
     count_nonzeros,
-    index_dtype,
     laplacian,
 )
 from sheafcoarsen.operators._normalize import change_stalks, degree_factors, loop_norms, normalize
@@ -40,7 +39,6 @@ __all__ = [
     "elimination_order",
     "energy",
     "fills_little",
-    "index_dtype",
     "laplacian",
     "laplacian_operator",
     "loop_norms",

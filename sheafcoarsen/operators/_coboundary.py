@@ -9,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._kernels.arrays import SheafArrays
 from sheafcoarsen._support import CochainLike, checks, linalg, ragged, threads
-from sheafcoarsen.operators._laplacian import SERIAL_BELOW, canonical_csr, index_dtype
+from sheafcoarsen.operators._laplacian import SERIAL_BELOW, canonical_csr
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf
 
 SPECIALIZED_ABOVE = 20_000
@@ -45,7 +45,7 @@ def coboundary(sheaf: CellularSheaf) -> scipy.sparse.csr_array:
     tails, heads = f.edges[:, 0], f.edges[:, 1]
     width = f.vertex_dims[tails] + np.where(tails != heads, f.vertex_dims[heads], 0)
     indptr = ragged.offsets(np.repeat(width, f.edge_dims))
-    itype = index_dtype(max(int(indptr[-1]), sheaf.dim_c0, sheaf.dim_c1))
+    itype = ragged.index_dtype(max(int(indptr[-1]), sheaf.dim_c0, sheaf.dim_c1))
     indices = np.empty(int(indptr[-1]), itype)
     data = np.empty(int(indptr[-1]), sheaf.dtype)
     kernels.coboundary_csr(f, indptr, indices, data)

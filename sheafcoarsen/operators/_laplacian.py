@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, TypeAlias, get_args, overload
+from typing import Literal, TypeAlias, get_args, overload
 
 import numpy as np
 import scipy.sparse
@@ -19,11 +19,6 @@ from sheafcoarsen.sheaf import (
 
 SERIAL_BELOW = 200_000.0
 """Number of map entries below which a single thread is used."""
-
-
-def index_dtype(largest: int) -> Any:
-    """Return scipy's index type for values up to ``largest``: int32 if it fits, else int64."""
-    return np.int32 if largest <= np.iinfo(np.int32).max else np.int64
 
 
 def canonical_csr(
@@ -43,12 +38,12 @@ def block_pattern(edges: np.ndarray, n: int) -> kernels.BlockPattern:
     """
     m = len(edges)
     columns = np.empty(n + 2 * m, np.int32)
-    codes = np.empty(n + 2 * m, index_dtype(4 * m))
+    codes = np.empty(n + 2 * m, ragged.index_dtype(4 * m))
     row_ptr = np.empty(n + 1, np.int64)
     if kernels.canonical_entries(edges, row_ptr, np.zeros(n, np.int64), columns, codes):
         return kernels.BlockPattern(row_ptr, codes, row_ptr, ragged.read_only(columns))
     by_row, by_column = np.zeros(n + 1, np.int64), np.zeros(n + 1, np.int64)
-    half_edges = np.empty((2, 2 * m), index_dtype(2 * m))
+    half_edges = np.empty((2, 2 * m), ragged.index_dtype(2 * m))
     count = kernels.sort_half_edges(edges, by_row, by_column, half_edges[0], half_edges[1])
     block_ptr = np.empty(n + 1, np.int64)
     blocks = kernels.group_entries(edges, by_row, half_edges[1], row_ptr, block_ptr, columns, codes)
@@ -121,11 +116,11 @@ class LaplacianPattern:
         small = one_size and 1 <= dims[0] <= 3
         self._uniform = bool(small and one_map_shape and simple_graph)
         if format == "bsr" or (one_size and dims[0] == 1):
-            itype = index_dtype(max(len(blocks.columns), len(dims)))
+            itype = ragged.index_dtype(max(len(blocks.columns), len(dims)))
             indices = blocks.columns.astype(itype, copy=False)
             indptr = blocks.block_ptr.astype(itype)
         else:
-            itype = index_dtype(max(self._nnz, sheaf.dim_c0))
+            itype = ragged.index_dtype(max(self._nnz, sheaf.dim_c0))
             indptr, indices = np.empty(sheaf.dim_c0 + 1, itype), np.empty(self._nnz, itype)
             indptr[-1] = self._nnz
             arrays, starts = sheaf.arrays, self._row_starts

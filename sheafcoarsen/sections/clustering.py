@@ -65,7 +65,7 @@ class Level(NamedTuple):
 
 
 def cluster_count(sheaf: CellularSheaf, growth: int) -> int:
-    """Return the number of clusters, ``growth`` times as large as usual; none joins components."""
+    """Return the number of clusters ``growth`` times the usual size, at least one per component."""
     n = sheaf.n_vertices
     by_dimension = min(sheaf.dim_c0 / (DIMENSION * growth), n / 4)
     size = max(n / (VERTICES * growth), by_dimension)
@@ -94,10 +94,10 @@ def choose_clusters(
 
 
 def shrink_clusters(sheaf: CellularSheaf, P: Partition, largest: int) -> tuple[Partition, bool]:
-    """Remove vertices of lowest degree from clusters larger than ``largest``; they become clusters.
+    """Split vertices of lowest degree off clusters larger than ``largest``, as single clusters.
 
     Returns the partition and whether it changed, as it does if stalks of hubs are too large for
-    copies. The new clusters of one vertex are merged on a later level.
+    copies. The new clusters are merged on a later level.
     """
     labels, dims = P.labels, sheaf.vertex_dims
     if np.bincount(labels, dims).max() <= largest:

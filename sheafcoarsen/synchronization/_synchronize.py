@@ -84,7 +84,7 @@ def synchronize(
     Raises
     ------
     ValueError, TypeError
-        If a sheaf is not a connection, cannot be refined, or options exclude each other.
+        If a sheaf is not a connection or cannot be refined, or if options exclude each other.
     NotConverged
         If the eigensolver or a linear solver does not converge.
 

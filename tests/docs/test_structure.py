@@ -116,7 +116,7 @@ def imports_of(path):
 def is_exported(module, name):
     """Return whether a package exports what another one imports from it.
 
-    Kernels are imported from the modules and folders of `_kernels`, but not from modules in them.
+    Kernels are imported from modules and packages directly in `_kernels`, not from deeper ones.
     """
     path = ROOT.parent.joinpath(*module.split("."))
     if path.is_relative_to(KERNELS):

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
-from sheafcoarsen.operators import index_dtype
+from sheafcoarsen._support.ragged import index_dtype
 from tests.support import reference
 from tests.support.errors import raises
 from tests.support.helpers import assert_residual, covering, eps_of, new_maps
