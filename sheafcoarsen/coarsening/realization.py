@@ -45,8 +45,8 @@ def realize(
     -B_a / 2, so that its coboundary is B_a (``eq:loop_coboundary``). Its rows follow the crossing
     ones (``eq:augmented_coboundary``), and the Laplacian becomes R* L R
     (``eq:augmented_exact_realization``). Index arrays of ``like`` are shared if they are equal.
-    Coarse rows without an entry above ``noise``, the fields of `kernels.Noise`, times the norm of
-    the fine row, are set to zero.
+    With ``noise``, the fields of `kernels.Noise`, coarse rows without an entry above this level,
+    times the norm of the fine row, are set to zero.
     """
     sheaf, clusters, ranks = R.sheaf, R.clusters, R.ranks
     first, second = clusters.pairs.T

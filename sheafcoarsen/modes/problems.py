@@ -24,8 +24,7 @@ from sheafcoarsen.ranks import Rule, Spectra
 from sheafcoarsen.sheaf import CellularSheaf, both_ends, edge_subset, sheaf_like
 
 SPARSE_ABOVE, SPARSE_SHARE = 800, 20
-"""Dimension of a cluster, and per wanted mode, from which on the sparse method is faster."""
-
+"""Dimensions of a cluster, in all and per wanted mode, above which the sparse method is faster."""
 
 MAX_DENSE = 12_000
 """Maximum dimension of a cluster or patch whose operator is stored as a dense matrix.

@@ -93,10 +93,10 @@ def without_loops(sheaf: CellularSheaf) -> SheafArrays:
 def _specialization(
     sheaf: CellularSheaf, out: np.ndarray
 ) -> tuple[tuple[int, int] | None, tuple, tuple]:
-    """Return the map shape for which kernels are compiled, None for any, and tuples of its sizes.
+    """Return the map shape for which kernels are compiled, None for any, ``lanes`` and ``blocks``.
 
-    The lengths of the tuples are the number of columns processed at a time, and the shape of blocks
-    of maps with 1 if a map is one block.
+    The length of ``lanes`` is the number of columns processed at a time. The lengths of ``blocks``
+    are the shape of blocks of maps, and 1 if a map is one block.
     """
     shape = sheaf.map_shape if len(sheaf.tail_data) > SPECIALIZED_ABOVE else None
     widths = (4, 1) if out.dtype.kind == "c" else (8, 4, 1)

@@ -9,13 +9,7 @@ import scipy.sparse
 
 from sheafcoarsen._kernels import operators as kernels
 from sheafcoarsen._support import checks, ragged, tables, threads
-from sheafcoarsen.sheaf import (
-    CellularSheaf,
-    Topology,
-    check_same_topology,
-    check_sheaf,
-    same_array,
-)
+from sheafcoarsen.sheaf import CellularSheaf, Topology, check_same_topology, check_sheaf, same_array
 
 SERIAL_BELOW = 200_000.0
 """Number of map entries below which a single thread is used."""

@@ -51,8 +51,9 @@ class Order(NamedTuple):
 def elimination_order(A: scipy.sparse.csr_array, most: float = np.inf) -> Order:
     """Return a fill-reducing order for a matrix with a symmetric pattern and a full diagonal.
 
-    Counting stops above ``most`` operations, for dissection above up to 16 times as many.
-    Consecutive rows with the same pattern, such as those of a stalk, are ordered as one vertex.
+    Operations are counted up to ``most``, those of nested dissection up to 16 times as many at
+    most, so larger counts may be incomplete. Consecutive rows with the same pattern, such as those
+    of a stalk, are ordered as one vertex.
     Leaves and chains are eliminated first, the others by nested dissection, or in minimum degree
     order if that is cheaper and dissection takes more than `DEGREE_ABOVE` operations per vertex.
     """
@@ -120,7 +121,7 @@ def fills_little(L: scipy.sparse.csr_array) -> bool:
     levels, such as a path with chords; for these the operations are counted in a fill-reducing
     order.
     """
-    direct_up_to = 5000  # unknowns, unless the factors of small matrices fill in, too
+    direct_up_to = 5000  # unknowns, if rows have few entries
     # for 5000 vertices with 200 edges each, a factorization takes twenty times as long as multigrid
     if L.shape[0] <= direct_up_to and L.nnz <= 50 * L.shape[0]:
         return True

@@ -7,23 +7,12 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import (
-    EPS,
-    Vertices,
-    checks,
-    labels,
-    linalg,
-    ragged,
-    warned,
-)
+from sheafcoarsen._support import EPS, Vertices, checks, labels, linalg, ragged, warned
 from sheafcoarsen.exceptions import NotConverged, SingularProblemWarning
 from sheafcoarsen.operators import as_columns
 from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, trusted_sheaf
-from sheafcoarsen.solve._least_squares import (
-    NormalEquations,
-    fit_free_vertices,
-)
+from sheafcoarsen.solve._least_squares import NormalEquations, fit_free_vertices
 from sheafcoarsen.solve._solver import vertex_at
 
 

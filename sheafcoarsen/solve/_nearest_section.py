@@ -56,12 +56,13 @@ def nearest_section(sheaf: CellularSheaf, x: CochainLike, *, progress: bool = Fa
     progress = checks.flag("progress", progress)
     work = as_columns(x).astype(np.result_type(x.dtype, np.float64))
     units = column_units(work)
+    work /= units
     by_basis = not has_many_sections(sheaf)
     with threads.bar(1, "nearest section", progress) as shown, threads.single_threaded_blas():
         try:
-            section = _projected(sheaf, work / units, by_basis)
+            section = _projected(sheaf, work, by_basis)
         except np.linalg.LinAlgError:
-            section = _projected(sheaf, work / units, not by_basis)
+            section = _projected(sheaf, work, not by_basis)
         shown.update(1)
     return (section * units).astype(x.dtype).reshape(x.shape)
 

@@ -17,12 +17,7 @@ from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels import partition as kernels
 from sheafcoarsen.partition import Partition, methods, select
 from sheafcoarsen.partition.links import links_of
-from sheafcoarsen.partition.methods import (
-    clusters_needed,
-    find_balls,
-    match_levels,
-    repair_labels,
-)
+from sheafcoarsen.partition.methods import clusters_needed, find_balls, match_levels, repair_labels
 from tests.support.helpers import normal
 from tests.unit.partition.test_select import METHODS, assert_guarantees, problems, sheaf_on
 

@@ -235,7 +235,7 @@ def warnings_of(F):
 def test_nearly_undetermined_directions_warn(small, leaves, warns):
     """Singular values are compared with the norm of delta, which a hub makes large.
 
-    That of small problems is exact, that of others is estimated by inverse iteration.
+    The smallest is exact in small problems, and estimated by inverse iteration in others.
     """
     edges = [[0, 1], [1, 2], *([1, 3 + i] for i in range(leaves))]
     maps = np.array([1, small, *np.ones(leaves)]).reshape(-1, 1, 1)
