@@ -18,7 +18,7 @@ True
 >>> C.sheaf.n_vertices, len(C.lift(np.ones(C.sheaf.dim_c0)))
 (20, 800)
 
-Data flow from ``location`` and ``schema`` (blobs, attributes and arrays in Zarr format, see
+Data flows from ``location`` and ``schema`` (blobs, attributes and arrays in Zarr format, see
 docs/guides/distributed.md) through ``_open_store`` and ``_write_store`` to ``_estimate`` (arguments
 and cost), ``plan`` (shards and destinations of maps), ``tasks``, ``write_lock`` and ``_coarsen``
 (the run). ``_open_coarsening`` and ``_coarsen_levels`` hold the results of one and several levels.

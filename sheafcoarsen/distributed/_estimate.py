@@ -273,7 +273,10 @@ def bound_of_ranks(rule: Rule, dims: np.ndarray) -> np.ndarray:
 
 
 def default_shards(n_bytes: int, memory: float, at_once: int = 1) -> int:
-    """Return a number of shards that fit and, if of 4 MB or more, keep ``at_once`` tasks busy."""
+    """Return the default number of shards for maps of ``n_bytes`` and ``memory`` bytes per task.
+
+    It keeps ``at_once`` tasks busy until the end, if shards of 4 MB or more allow it.
+    """
     # bytes of maps in a shard: at most a sixth of what would fit, because shards differ in size and
     # results need memory
     shard = min(64e6, max((USABLE * memory - BASE) / (6 * NEED), 1e6))

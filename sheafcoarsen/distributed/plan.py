@@ -161,10 +161,10 @@ class Plan:
         for s in np.flatnonzero(np.diff(self.ptr[S : 2 * S + 1])).tolist():
             places, given = self._input([S + s], 0, 0)
             (place / f"border-{s:06d}").put_record(**given)
-            provider = np.searchsorted(ptr, places, side="right") - 1
-            providers[s] = np.unique(provider).tolist()
+            providers[s] = np.unique(np.searchsorted(ptr, places, side="right") - 1).tolist()
             for t in providers[s]:
-                supplies[t][s] = (places[provider == t] - ptr[t]).astype(np.int32)
+                lo, hi = np.searchsorted(places, ptr[t : t + 2])  # places ascend
+                supplies[t][s] = (places[lo:hi] - ptr[t]).astype(np.int32)
         for s, (begin, end) in enumerate(itertools.pairwise(ptr.tolist())):
             # with copies, also read the edges to other shards; their far ends become ghosts
             _, given = self._input([s, S + s, 2 * S + s] if self.copies else [s], begin, end)

@@ -2,7 +2,8 @@
 
 Each task reads one record of the plan, writes files with unique names, and then its own record. A
 task whose record exists does nothing, so a task may be run again after a crash, or twice at the
-same time. A shard is a sheaf, and is processed like a sheaf in memory.
+same time. A shard is a sheaf, and is processed like a sheaf in memory. An `Engine` runs tasks on
+the workers of a Dask client, or one by one in this process.
 """
 
 import functools

@@ -370,7 +370,7 @@ def _draw_pairs(
 ) -> bool:
     """Draw a line for each retained pair of clusters and return whether some are red.
 
-    These are pairs whose crossing edges have negative weights in sum.
+    A line is red if the weights of the edges between the two clusters have a negative sum.
     """
     from matplotlib.colors import to_rgba
 

@@ -362,7 +362,7 @@ NEGATIVE = "#E41A1C"
 def cluster_colors(pairs: np.ndarray, n: int) -> np.ndarray:
     """Return colours of n clusters, shape (n, 4), that differ between the clusters of each pair.
 
-    Of several free colours a cluster takes the least used one, since near ones may have no edge.
+    Of several free colours a cluster takes the least used one: near clusters may have no edge.
     """
     which, many = np.arange(n), len(PALETTE)
     if n > 10:  # up to 10 colours differ at first sight

@@ -311,8 +311,9 @@ def places_of(C: Coarsening, pos: Any, faces: Any, view: Any, up: Any) -> Places
     """Return positions of both graphs, and what to draw of them.
 
     A cluster is at the one of its visible vertices nearest to their mean, since unlike means these
-    coincide only where vertices do. Computed positions of clusters that overlap are moved apart, up
-    to 20 also off edges of others, and computed in the quotient if edges would cover each other.
+    coincide only where vertices do. Without ``pos``, clusters that overlap are moved apart, and, if
+    there are up to 20, also off the edges of others; if edges would cover each other, positions are
+    computed in the quotient instead.
     """
     F, labels, K = C.fine, C.partition.labels, C.partition.n_clusters
     view_from(view, up)  # checks both

@@ -269,7 +269,8 @@ sc.local_modes(sheaf=F, P=P, rank=2, local_operator="internal", progress=False)
         -> `target` applies only to `local_operator` = "oversampled"
     rank=-1 -> `rank` must be at least 0, got -1
     rank=[1, -2] -> `rank` must not be negative, got -2 for cluster 1
-    rank=[1] | rank=[1] * 3 -> `rank` must hold one integer per cluster, 2 in all, got
+    rank=[1] * 3 -> `rank` must hold one integer per cluster, 2 in all, got 3
+    rank=[1] -> `rank` must hold one integer per cluster, 2 in all, got 1
     rank=[] -> `rank` must hold one integer per cluster, 2 in all, got 0
     rank=[[1, 2]] -> `rank` must be 1-dimensional
     rank=[1.0, 2.0] -> TypeError: `rank` must hold integers, got dtype float64

@@ -195,10 +195,10 @@ def test_names_are_nearer_to_their_vertex_than_to_others_or_have_a_line(width, n
     names = np.arange(n)[: 2 if n == 3 else n]
     ax = Figure(figsize=(width, 0.45 * width)).subplots()
     plot.partition(sc.coarsen(F, sc.Partition(np.arange(n) // 44), 1), pos, names=names, ax=ax)
-    nearer = 0
-    for v, text in enumerate(names_in(ax.child_axes[0])):
+    nearer, words = 0, names_in(ax.child_axes[0])
+    assert [text.get_text() for text in words] == [str(v) for v in names]
+    for v, text in enumerate(words):
         distances = gaps(text, pos)
-        assert text.get_text() == str(v)
         if distances.min() < distances[v]:
             assert text.arrow_patch is not None
             nearer += 1
