@@ -100,7 +100,7 @@ def uniform_maps(lo, hi, f, c, R, out):
         at += rows * r
 
 
-@borrowing_kernel
+@subkernel
 def stack_pair(begin, end, f, c, R, sign, tail, head):
     """Write fine maps times blocks of R for crossing edges begin .. end between two clusters.
 
@@ -251,6 +251,9 @@ class RetainedEnergy(NamedTuple):
     map_units: np.ndarray  # (K,) one over a power of two above the largest entry of the maps
     block_units: np.ndarray  # (K,) one over a power of two above the largest entry of R_a
     columns: np.ndarray  # (K,) largest squared norm of a column of R_a, in the unit of R_a
+    traces: (
+        np.ndarray
+    )  # (n,) traces of the diagonal blocks of L_a, in the unit of the maps; 0 before
 
 
 class Loops(NamedTuple):
@@ -259,22 +262,6 @@ class Loops(NamedTuple):
     rows: np.ndarray  # (K,)
     starts: np.ndarray  # (K + 1,)
     factors: np.ndarray
-
-
-@borrowing_kernel
-def internal_traces(f, c, map_units, out):
-    """Add the trace of L_a's diagonal block at each vertex v to out[v], in the unit of a's maps."""
-    for e in c.internal_edges:
-        u, v = f.edges[e, 0], f.edges[e, 1]
-        unit, tail, head = map_units[c.labels[u]], f.tail_offsets[e], f.head_offsets[e]
-        if u == v:
-            for i in range(f.tail_offsets[e + 1] - tail):
-                out[u] += abs((f.tail_data[tail + i] - f.head_data[head + i]) * unit) ** 2
-            continue
-        for i in range(tail, f.tail_offsets[e + 1]):
-            out[u] += abs(f.tail_data[i] * unit) ** 2
-        for i in range(head, f.head_offsets[e + 1]):
-            out[v] += abs(f.head_data[i] * unit) ** 2
 
 
 @borrowing_kernel
@@ -313,11 +300,13 @@ def retained_energy(lo, hi, f, c, R, out, y):
                     if u == v:
                         x -= f.head_data[head + i]
                     x *= unit
+                    out.traces[u] += abs(x) ** 2
                     p = indptr[offsets[u] + i]
                     for j in range(r):
                         y[j] += x * data[p + j]
                 for i in range(0 if u == v else dv):
                     x = f.head_data[head + i] * unit
+                    out.traces[v] += abs(x) ** 2
                     p = indptr[offsets[v] + i]
                     for j in range(r):
                         y[j] -= x * data[p + j]

@@ -43,11 +43,14 @@ DENSE_SHARE = 3
 PANEL = 4
 """Number of reflections of a tridiagonalization that are applied together."""
 
-VECTORS, UPPER, NEITHER, ALL, ADJOINT = range(5)
+VECTORS, UPPER, NEITHER, ALL, ADJOINT, TRANSPOSED = range(6)
 """Indices of LAPACK's options in ``Workspace.chars``: the names' initials, and C for ADJOINT.
 
 LAPACK takes the addresses of these letters.
 """
+
+ASSIGN, SUBTRACT = (1.0, 0.0), (-1.0, 1.0)
+"""Factors of ``gemm``."""
 
 SIZE, COUNT, RANK, INFO, WORK, RWORK, IWORK = range(7)
 """Indices in ``Workspace.ints``. SIZE, COUNT: dimensions of matrices. RANK, INFO: results. WORK,
@@ -187,7 +190,7 @@ class Workspace(NamedTuple):
     iwork: np.ndarray
     ints: np.ndarray
     chars: np.ndarray
-    sums: np.ndarray  # (n + 1,) row sums for norms, in double precision
+    sums: np.ndarray  # (n + 3,) row sums for norms, in double precision
 
 
 def worth_reducing(dims, wanted) -> bool:
@@ -254,8 +257,8 @@ def workspace(
         rwork=np.empty(square if dtype.kind == "c" else 1),
         iwork=np.empty(5 * n + 64, np.int32),
         ints=np.zeros(7, np.int32),
-        chars=np.frombuffer(b"VUNAC", np.uint8).copy(),
-        sums=np.empty(n + 1),
+        chars=np.frombuffer(b"VUNACT", np.uint8).copy(),
+        sums=np.empty(n + 3),
     )
 
 
@@ -279,6 +282,7 @@ _dpstrf, _zpstrf = external("dpstrf", 9), external("zpstrf", 9)
 dsterf = external("dsterf", 4)  # eigenvalues of a tridiagonal matrix
 _dpotrs, _zpotrs = external("dpotrs", 8), external("zpotrs", 8)
 _dsyrk, _zherk = external("dsyrk", 10, "cython_blas"), external("zherk", 10, "cython_blas")
+_dgemm, _zgemm = external("dgemm", 13, "cython_blas"), external("zgemm", 13, "cython_blas")
 
 
 def heevd(a, n, vectors, s):
@@ -326,6 +330,26 @@ def gram(b, n, count, out, s):
     """Write the lower triangle of conj(B* B); b holds the ``count`` columns of B, of length n."""
     B = b[: n * count].reshape(count, n)
     out[: count * count] = (B @ B.conj().T).ravel()
+
+
+def gemm(operations, shape, factors, a, b, out, s):
+    """Write alpha op(A) op(B) + beta C to C, where C is ``out`` and ``factors`` are alpha and beta.
+
+    ``operations`` are NEITHER, TRANSPOSED or ADJOINT, for A and for B. ``shape`` has the numbers of
+    rows and columns of C, and of columns of op(A). The rows of A, B and C must not be empty.
+    """
+    (rows, columns, inner), (alpha, beta) = shape, factors
+    sizes, operands = ((rows, inner), (inner, columns)), []
+    for x, operation, (height, width) in zip((a, b), operations, sizes, strict=True):
+        matrix = x[: height * width]
+        if operation == NEITHER:
+            operands.append(matrix.reshape(height, width))
+        else:
+            matrix = matrix.reshape(width, height).T
+            operands.append(matrix.conj() if operation == ADJOINT else matrix)
+    product = alpha * (operands[0] @ operands[1]).ravel()
+    before = out[: rows * columns]
+    before[:] = product + beta * before if beta else product
 
 
 def pstrf(a, n, least, s):
@@ -380,6 +404,26 @@ if not JIT_IS_OFF:
             s.sums[0], s.sums[1] = 1.0, 0.0
             one, zero = s.sums.ctypes, s.sums[1:].ctypes
             product(upper, adjoint, size, length, one, b.ctypes, length, zero, out.ctypes, size)
+
+        return compiled
+
+    @overload(gemm)
+    def _compiled_gemm(operations, shape, factors, a, b, out, s):
+        product = _zgemm if isinstance(a.dtype, types.Complex) else _dgemm
+
+        def compiled(operations, shape, factors, a, b, out, s):
+            ints, numbers = s.ints, s.sums
+            ints[SIZE], ints[COUNT], ints[RANK] = shape
+            numbers[0], numbers[1], numbers[2], numbers[3] = factors[0], 0.0, factors[1], 0.0
+            rows, columns, inner = ints.ctypes, ints[COUNT:].ctypes, ints[RANK:].ctypes
+            width_a = inner if operations[0] == NEITHER else rows
+            width_b = columns if operations[1] == NEITHER else inner
+            left, right = s.chars[operations[0] :].ctypes, s.chars[operations[1] :].ctypes
+            alpha, beta = numbers.ctypes, numbers[2:].ctypes
+            # Fortran reads row-major matrices as their transposes: compute that of the product
+            second, first = (b.ctypes, width_b), (a.ctypes, width_a)
+            sizes = right, left, columns, rows, inner, alpha
+            product(*(sizes + second + first + (beta, out.ctypes, columns)))
 
         return compiled
 

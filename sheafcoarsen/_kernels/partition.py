@@ -400,7 +400,7 @@ def merge(links, labels, weight, main, n_clusters, bounds, workspace):
     return count
 
 
-@borrowing_kernel
+@subkernel
 def cut_subtrees(order, parents, sizes, load, t, cuts, labels, label):
     """Cut at most ``cuts`` subtrees of weight at least ``t`` off a rooted tree, leaves first.
 
@@ -425,7 +425,7 @@ def cut_subtrees(order, parents, sizes, load, t, cuts, labels, label):
     return n_cut + (load[order[0]] >= t)
 
 
-@borrowing_kernel
+@subkernel
 def spanning_tree(links, labels, root, order, parents, cursor, depth_first):
     """Write a spanning tree of the cluster of ``root``, breadth or depth first; return its size.
 

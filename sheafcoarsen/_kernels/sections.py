@@ -20,7 +20,12 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import (
+    ADJOINT,
+    ASSIGN,
     EPS,
+    NEITHER,
+    TRANSPOSED,
+    gemm,
     potrs,
     pstrf,
     singular_rows,
@@ -30,7 +35,6 @@ from sheafcoarsen._kernels.elimination import ZERO_FACTOR, magnitude
 from sheafcoarsen._kernels.hermitian import orthonormalize
 from sheafcoarsen._kernels.jit import borrowing_kernel, kernel, llvm_inlined, subkernel
 from sheafcoarsen._kernels.modes import assemble, stack
-from sheafcoarsen._kernels.simd import put_dot
 
 NONE = -(1 << 60)
 """Exponent of a row of zeros."""
@@ -386,17 +390,15 @@ def fill_kept_space(n, r, rows, k, workspace):
     g^2 to eps / g, g the smallest singular value of delta_I; L_a x would lose small ones.
     """
     s, factor, delta, basis, other = workspace
-    order, solved, image = s.iwork, s.spare, s.a[: rows * k].reshape(rows, k)
-    delta_a, x = delta[: rows * n].reshape(rows, n), basis[: k * n].reshape(k, n)
+    order, solved, x = s.iwork, s.spare, basis[: k * n].reshape(k, n)
     for i in range(k * n):
         basis[i] = 0
     for j in range(k):
         x[j, order[r + j] - 1] = 1
     for _ in range(2 if r > 0 else 0):
-        put_dot(delta_a, x.T, image)
-        for i in range(rows * k):
-            s.a[i] = np.conj(s.a[i])
-        put_dot(image.T, delta_a, other[: k * n].reshape(k, n))  # the conjugate of L_a x
+        gemm((NEITHER, TRANSPOSED), (rows, k, n), ASSIGN, delta, basis, s.a, s)
+        # the conjugate of L_a x
+        gemm((ADJOINT, NEITHER), (k, n, rows), ASSIGN, s.a, delta, other, s)
         for j in range(k):
             for i in range(n):
                 solved[j * n + i] = other[j * n + order[i] - 1] if i < r else 0
@@ -439,9 +441,8 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
                     entry = factors.data[factors.starts[v] + i * d + j]
                     delta[(rows + at + i) * n + at + j] = entry
         fill_kept_space(n, r, rows, k, workspace)
-        x, height = basis[: k * n].reshape(k, n), rows + n
-        image = s.a[: height * k].reshape(height, k)
-        put_dot(delta[: height * n].reshape(height, n), x.T, image)
+        height = rows + n
+        gemm((NEITHER, TRANSPOSED), (height, k, n), ASSIGN, delta, basis, s.a, s)
         if singular_rows(height, k, True, s) != 0:
             return a
         zero = ZERO_ROUNDING * max(eps, n * EPS)  # for single-precision maps, eps is the larger
@@ -450,16 +451,14 @@ def reduce_clusters(lo, hi, f, c, crossing, cut, workspace, kept):
             if sigma <= zero / min(kept.dropped[a], 1.0):
                 kept.n_sections[a] += 1
                 kept.zeros[a] = max(kept.zeros[a], sigma)
-        z, width = other[: k * n].reshape(k, n), k - kept.n_sections[a]
-        put_dot(s.z[: k * k].reshape(k, k), x, z)
-        to = kept.columns.starts[a]
+        gemm((NEITHER, NEITHER), (k, n, k), ASSIGN, s.z, basis, other, s)
+        to, width = kept.columns.starts[a], k - kept.n_sections[a]
         for j in range(k):
             for i in range(n):
-                kept.columns.data[to + i * k + j] = z[j, i]
+                kept.columns.data[to + i * k + j] = other[j * n + i]
         if rows == 0 or width == 0:
             continue
-        image = s.a[: rows * width].reshape(rows, width)
-        put_dot(delta[: rows * n].reshape(rows, n), other[: width * n].reshape(width, n).T, image)
+        gemm((NEITHER, TRANSPOSED), (rows, width, n), ASSIGN, delta, other, s.a, s)
         square = 0.0
         for i in range(rows * width):
             square += float(abs(s.a[i])) ** 2

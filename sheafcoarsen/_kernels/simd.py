@@ -13,7 +13,6 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 from numba.extending import intrinsic, models, register_model
-from numba.np.linalg import dot_3_mm, ensure_blas
 
 from sheafcoarsen._kernels.jit import JIT_IS_OFF, llvm_inlined, subkernel
 
@@ -139,10 +138,6 @@ if JIT_IS_OFF:
     def prefetch(array, index):
         """Prefetch ``array[index]`` into the processor's cache."""
 
-    def put_dot(a, b, out):
-        """Write the product of two matrices to ``out``."""
-        np.dot(a, b, out)
-
     def zero(lanes, rows):
         """Return ``len(rows)`` vectors of zeros."""
         return np.zeros((len(rows), len(lanes)), np.array(lanes).dtype)
@@ -197,17 +192,6 @@ else:
             return context.compile_internal(builder, _multiply_add, z(z, z, z), args)
 
         return z(z, z, z), codegen
-
-    @intrinsic
-    def put_dot(typingctx, a, b, out):
-        """Write the product of two matrices to ``out``, without the reference count of np.dot."""
-
-        def codegen(context, builder, signature, args):
-            ensure_blas()
-            dot_3_mm(context, builder, out(a, b, out), args)
-            return context.get_dummy_value()
-
-        return types.none(a, b, out), codegen
 
     @intrinsic
     def zero(typingctx, lanes, rows):

@@ -186,6 +186,7 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
         map_units=np.empty(K),
         block_units=np.empty(K),
         columns=np.empty(K),
+        traces=np.zeros(sheaf.n_vertices),
     )
     threads.run_ranges(
         lambda lo, hi: kernels.retained_energy(
@@ -200,9 +201,8 @@ def factored_loops(R: Prolongation, least: np.ndarray) -> kernels.Loops:
         dims * (ranks + 1.0) ** 2,
         serial_below=SERIAL_BELOW,
     )
-    traces, sizes = np.zeros(sheaf.n_vertices), np.zeros(K)
-    kernels.internal_traces(f, clusters, energy.map_units, traces)
-    np.maximum.at(sizes, clusters.labels, traces)
+    sizes = np.zeros(K)
+    np.maximum.at(sizes, clusters.labels, energy.traces)
     rounding = linalg.zero_energy(np.maximum(dims, ranks).clip(min=1), dtype, 1.0)
     norms = loop_norms(sheaf, clusters.labels, K) * energy.map_units
     cancelled = linalg.zero_level(dims, linalg.eps_of(dtype), norms)

@@ -40,7 +40,7 @@ class ClusterPatches:
     """
 
     def __init__(self, sheaf: CellularSheaf, clusters: Clusters, rings: int):
-        n, K, f = sheaf.n_vertices, clusters.n_clusters, sheaf.arrays
+        n, K = sheaf.n_vertices, clusters.n_clusters
         # rings add at most N_a vertices: each has dimension >= 1, all of them at most N_a in total
         starts = ragged.offsets(np.diff(clusters.member_ptr) + clusters.dims)
         degrees = np.bincount(sheaf.edges.reshape(-1), minlength=n)
@@ -61,8 +61,8 @@ class ClusterPatches:
             lambda lo, hi: kernels.grow_patches(
                 lo,
                 hi,
-                f,
-                clusters,
+                sheaf.vertex_dims,
+                (clusters.members, clusters.member_ptr, clusters.dims),
                 links,
                 rings,
                 self.arrays,
@@ -135,9 +135,10 @@ class OversampledProblems(LocalProblems):
             self.target = pilot_target(self.work, P)
         whole = Partition(np.zeros(self.work.n_vertices, np.int64))
         even, (_, units, uneven) = balance(self.work, clusters_of(self.work, whole))
+        maps = (even if uneven.any() else self.work).arrays
         self.problems = kernels.PatchProblems(
             f=self.work.arrays,
-            even=(even if uneven.any() else self.work).arrays,
+            even=(maps.tail_data, maps.head_data),
             units=units,
             skewed=bool((units != 1).any()),
             dims=clusters.dims,

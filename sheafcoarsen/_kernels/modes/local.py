@@ -10,8 +10,13 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.dense import (
+    ADJOINT,
+    ASSIGN,
     EPS,
+    NEITHER,
+    TRANSPOSED,
     Workspace,
+    gemm,
     inf_norm,
     largest_entry,
     potrf,
@@ -21,7 +26,7 @@ from sheafcoarsen._kernels.dense import (
 )
 from sheafcoarsen._kernels.hermitian import fill_random, orthonormalize
 from sheafcoarsen._kernels.jit import borrowing_kernel, numba_inlined, subkernel
-from sheafcoarsen._kernels.simd import NOT_NEGATIVE, add_gram, put_dot
+from sheafcoarsen._kernels.simd import NOT_NEGATIVE, add_gram
 
 
 class Blocks(NamedTuple):
@@ -152,32 +157,34 @@ def assemble(a, f, c, unit, maps, out):
 
 
 @subkernel
+def add_map(data, begin, rows, columns, sign, out, n):
+    """Add sign times a map, rows x columns from ``begin``, to a matrix of row length n."""
+    for q in range(rows):
+        for i in range(columns):
+            out[q * n + i] += sign * data[begin + q * columns + i]
+
+
+@subkernel
 def stack(a, f, c, rows, out):
     """Write delta_a and, below it, the maps of the half-edges: row-major, rows x N_a.
 
     The Gram matrix of this stack is the local operator.
     """
-    n = c.dims[a]
+    n, at = c.dims[a], 0
     for i in range(rows * n):
         out[i] = 0
-    row = 0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
         e = c.internal_edges[k]
-        for q in range(f.edge_dims[e]):
-            for end in range(2):
-                v, d, data, p = map_at(f, e, end)
-                at = row * n + c.local_offsets[v]
-                for i in range(d):
-                    out[at + i] += (1 - 2 * end) * data[p + q * d + i]
-            row += 1
+        for end in range(2):
+            v, d, data, begin = map_at(f, e, end)
+            to = out[at + c.local_offsets[v] :]
+            add_map(data, begin, f.edge_dims[e], d, 1.0 - 2 * end, to, n)
+        at += f.edge_dims[e] * n
     for k in range(c.half_ptr[a], c.half_ptr[a + 1]):
         e = c.half_edges[k] >> 1
-        v, d, data, p = map_at(f, e, c.half_edges[k] & 1)
-        for q in range(f.edge_dims[e]):
-            at = row * n + c.local_offsets[v]
-            for i in range(d):
-                out[at + i] = data[p + q * d + i]
-            row += 1
+        v, d, data, begin = map_at(f, e, c.half_edges[k] & 1)
+        add_map(data, begin, f.edge_dims[e], d, 1.0, out[at + c.local_offsets[v] :], n)
+        at += f.edge_dims[e] * n
 
 
 class KernelWorkspace(NamedTuple):
@@ -191,19 +198,6 @@ class KernelWorkspace(NamedTuple):
     delta: np.ndarray  # delta_T in the unit of the maps, then columns of [X_b; target Y] as rows
     basis: np.ndarray  # (N N,) an orthonormal basis of ker delta_T as rows, then of K_C
     other: np.ndarray  # (N N,) a second such basis, then X, then Y, as rows
-
-
-@subkernel
-def combinations(z, begin, end, count, x, stride, n, out):
-    """Write rows begin .. end of z, (., count), times the first n columns of x, (count, stride)."""
-    for i in range((end - begin) * n):
-        out[i] = 0
-    for j in range(begin, end):
-        to = (j - begin) * n
-        for q in range(count):
-            factor, at = z[j * count + q], q * stride
-            for i in range(n):
-                out[to + i] += factor * x[at + i]
 
 
 @subkernel
@@ -268,17 +262,17 @@ def delta_kernel(patch, f, c, skewed, rows, eps, workspace):
     stack(patch, f, c, rows, delta)
     for i in range(rows * n):
         delta[i] *= unit
-    delta_T = delta[: rows * n].reshape(rows, n)
+    x = basis[: n * n].reshape(n, n)
     k, steps = np.int64(0), 0
+    to_rows, from_rows, plain = (NEITHER, TRANSPOSED), (ADJOINT, NEITHER), (NEITHER, NEITHER)
     while 3 * count <= n and count <= rows:  # else count - rows singular values are not written
         fill_random(basis, count * n, np.int64(0))
         for _ in range(3):
             potrs(spare, n, basis, count, s)
-            orthonormalize(basis[: count * n].reshape(count, n), n, 0, count)
+            orthonormalize(x, n, 0, count)
         for i in range(count * n):  # conjugate back: LAPACK read the conjugate of L_T
             basis[i] = np.conj(basis[i])
-        image = matrix[: rows * count].reshape(rows, count)
-        put_dot(delta_T, basis[: count * n].reshape(count, n).T, image)
+        gemm(to_rows, (rows, count, n), ASSIGN, delta, basis, matrix, s)
         info = singular_rows(rows, count, True, s)
         if info != 0:
             return 0, info
@@ -288,7 +282,7 @@ def delta_kernel(patch, f, c, skewed, rows, eps, workspace):
         if k == 0:
             return 0, 0
         if k < count:
-            combinations(z, count - k, count, count, basis, n, n, other)
+            gemm(plain, (k, n, count), ASSIGN, z[(count - k) * count :], basis, other, s)
             next_square = w[count - 1 - k] ** 2
             steps = max(2, math.ceil(math.log(EPS) / math.log(mu / next_square)))
             break
@@ -302,31 +296,27 @@ def delta_kernel(patch, f, c, skewed, rows, eps, workspace):
             rank += 1
         k = n - rank
         for i in range(k * n):
-            basis[i] = z[rank * n + i]
+            basis[i] = other[i] = z[rank * n + i]
         if not skewed or k == 0 or info != 0:
             return k, info
-        for i in range(k * n):
-            other[i] = basis[i]
-    x, image = other[: k * n].reshape(k, n), matrix[: rows * k].reshape(rows, k)
+    x = other[: n * n].reshape(n, n)
     for _ in range(max(steps, 2)):
-        put_dot(delta_T, x.T, image)
-        for i in range(rows * k):
-            matrix[i] = np.conj(matrix[i])
-        put_dot(image.T, delta_T, basis[: k * n].reshape(k, n))
+        gemm(to_rows, (rows, k, n), ASSIGN, delta, other, matrix, s)
+        gemm(from_rows, (k, n, rows), ASSIGN, matrix, delta, basis, s)
         potrs(spare, n, basis, k, s)
         for i in range(k * n):
             other[i] -= np.conj(basis[i])
         orthonormalize(x, n, 0, k)
-    dim = k
-    if steps > 0:
-        put_dot(delta_T, x.T, image)
-        info = singular_rows(rows, k, True, s)
-        dim = np.int64(0)
-        while dim < k and w[k - 1 - dim] <= tolerance * norm:
-            dim += 1
-        combinations(z, k - dim, k, k, other, n, n, basis)
-        orthonormalize(basis[: dim * n].reshape(dim, n), n, 0, dim)
-    else:
+    if steps == 0:
         for i in range(k * n):
             basis[i] = other[i]
+        return k, info
+    gemm(to_rows, (rows, k, n), ASSIGN, delta, other, matrix, s)
+    info = singular_rows(rows, k, True, s)
+    dim = np.int64(0)
+    while dim < k and w[k - 1 - dim] <= tolerance * norm:
+        dim += 1
+    if dim > 0:
+        gemm(plain, (dim, n, k), ASSIGN, z[(k - dim) * k :], other, basis, s)
+        orthonormalize(basis[: n * n].reshape(n, n), n, 0, dim)
     return dim, info

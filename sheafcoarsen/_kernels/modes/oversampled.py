@@ -10,8 +10,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from sheafcoarsen._kernels.arrays import SheafArrays
 from sheafcoarsen._kernels.dense import (
+    ADJOINT,
+    ASSIGN,
     EPS,
+    NEITHER,
+    SUBTRACT,
+    TRANSPOSED,
+    gemm,
     gram,
     inf_norm,
     potrf,
@@ -26,7 +33,6 @@ from sheafcoarsen._kernels.modes.local import (
     KernelWorkspace,
     assemble,
     cluster_unit,
-    combinations,
     delta_kernel,
     put_modes,
 )
@@ -73,23 +79,24 @@ class PatchWorkspace(NamedTuple):
 
 
 @borrowing_kernel
-def grow_patches(lo, hi, f, c, links, rings, patches, workspace):
+def grow_patches(lo, hi, dims, clusters, links, rings, patches, workspace):
     """Fill the patches T of clusters C in lo .. hi, ring by ring, while dim T <= 2 dim C.
 
     Within a ring, vertices are added in descending order of their coupling to the patch, rounded to
-    20 bits, so that rounding errors do not break ties. ``workspace`` holds two integers and a
-    number for each vertex.
+    20 bits, so that rounding errors do not break ties. ``dims`` are those of the stalks,
+    ``clusters`` the clusters' members, where those of each cluster start, and dimensions.
+    ``workspace`` holds two integers and a number for each vertex.
     """
-    members, dims = patches.members, f.vertex_dims
+    (own, own_ptr, cluster_dims), members = clusters, patches.members
     seen, candidates, strength = workspace
     for v in range(dims.size):
         seen[v], strength[v] = -1, 0.0
     for a in range(lo, hi):
         first = end = patches.starts[a]
-        for v in c.members[c.member_ptr[a] : c.member_ptr[a + 1]]:
+        for v in own[own_ptr[a] : own_ptr[a + 1]]:
             members[end], seen[v] = v, a
             end += 1
-        dim = c.dims[a]
+        dim = cluster_dims[a]
         for _ in range(rings):
             n_candidates, largest = np.int64(0), 0.0
             for v in members[first:end]:
@@ -119,7 +126,7 @@ def grow_patches(lo, hi, f, c, links, rings, patches, workspace):
             while size > 0:
                 u = candidates[0] & ITEM
                 size = heap_pop(candidates, size)
-                if dim + dims[u] > 2 * c.dims[a]:
+                if dim + dims[u] > 2 * cluster_dims[a]:
                     is_full = True
                     continue
                 members[end], seen[u] = u, a
@@ -159,8 +166,8 @@ class PatchProblems(NamedTuple):
     """The sheaf, its clusters and patches, and parameters of the responses."""
 
     f: tuple  # SheafArrays
-    even: tuple  # SheafArrays whose edges have maps of one size; its sections times units are f's
-    units: np.ndarray  # (dim_c0,) powers of two, 1 unless the sheaf is skewed
+    even: tuple  # map data of f, or of a sheaf whose edges have maps of one size
+    units: np.ndarray  # (dim_c0,) powers of two; sections of the even sheaf times them are f's
     skewed: bool  # whether sections differ in size at the two ends of an edge
     dims: np.ndarray  # (K,) dimensions N_a of the clusters
     p: Patches
@@ -186,15 +193,16 @@ def restriction(count, N, n, eps, basis, other, s):
     """
     for j in range(count):
         for i in range(n):
-            s.a[i * count + j] = basis[j * N + i]
+            s.a[i * count + j] = basis[j * n + i] = basis[j * N + i]
     info = singular_rows(n, count, True, s)
     rank = np.int64(0)
     while rank < min(n, count) and s.w[rank] > 4 * eps * N:
         rank += 1
-    combinations(s.z, np.int64(0), rank, count, basis, N, n, other)
-    for i in range(rank * n):
-        basis[i] = other[i]
-    orthonormalize(basis[: rank * n].reshape(rank, n), n, 0, rank)
+    if rank > 0:
+        gemm((NEITHER, NEITHER), (rank, n, count), ASSIGN, s.z, basis, other, s)
+        for i in range(rank * n):
+            basis[i] = other[i]
+        orthonormalize(basis[: n * n].reshape(n, n), n, 0, rank)
     return rank, info
 
 
@@ -209,7 +217,7 @@ def responses(n, N, target, nb, k, arrays, s):
     the border of ``nb`` coordinates. ``target`` is in units of the scaled maps; the k columns of K
     are stored as rows. ``arrays`` are L_T, K, workspace for X and for [X_b; target Y], and b.
     """
-    (A, K, x, m, border), inner = arrays, s.work
+    A, K, x, m, border = arrays
     for i in range(N):
         A[i * N + i] += SHIFT * target
     info = potrf(A, N, s)
@@ -228,18 +236,10 @@ def responses(n, N, target, nb, k, arrays, s):
     for j in range(n):
         for i in range(N):
             m[j * height + nb + i] = target * x[j * N + i]
-    for q in range(2 * k):  # M (I - K K*), twice, because M K may be much larger than the result
-        at = (q % k) * n
-        for i in range(height):
-            inner[i] = 0
-        for j in range(n):
-            factor = np.conj(K[at + j])
-            for i in range(height):
-                inner[i] += factor * m[j * height + i]
-        for j in range(n):
-            factor = K[at + j]
-            for i in range(height):
-                m[j * height + i] -= factor * inner[i]
+    # M (I - K K*), twice, because M K may be much larger than the result
+    for _ in range(2 if k > 0 else 0):
+        gemm((ADJOINT, TRANSPOSED), (height, k, n), ASSIGN, m, K, s.work, s)
+        gemm((TRANSPOSED, ADJOINT), (n, height, k), SUBTRACT, K, s.work, m, s)
     out, largest = s.a, 0.0
     gram(m, height, n, out, s)
     for i in range(n):
@@ -282,7 +282,8 @@ def prepare(a, problems, workspace):
         return n, 1.0, unit, 0.0, 0
     top = inf_norm(local, N, s.sums)
     wanted, scale = min(max(target * unit * unit, 40 * N * EPS * largest), 1e8 * largest), 1.0
-    k, info = delta_kernel(patch, problems.even, c, problems.skewed, rows, eps, workspace.kernel)
+    even = SheafArrays(*f[:5], problems.even[0], f.tail_offsets, problems.even[1], f.head_offsets)
+    k, info = delta_kernel(patch, even, c, problems.skewed, rows, eps, workspace.kernel)
     if info == 0 and k > 0:
         k, info = restriction(k, N, n, eps, basis, other, s)
         if problems.skewed:
@@ -293,7 +294,7 @@ def prepare(a, problems, workspace):
                         for j in range(k):
                             basis[j * n + at] *= problems.units[f.vertex_offsets[v] + i]
                         at += 1
-            orthonormalize(basis[: k * n].reshape(k, n), n, 0, k)
+            orthonormalize(basis[: n * n].reshape(n, n), n, 0, k)
     if info == 0:
         nb, at = 0, 0
         for v in p.members[p.starts[a] : p.starts[a] + p.counts[a]]:
