@@ -281,7 +281,6 @@ _dpotrf, _zpotrf = external("dpotrf", 5), external("zpotrf", 5)
 _dpstrf, _zpstrf = external("dpstrf", 9), external("zpstrf", 9)
 dsterf = external("dsterf", 4)  # eigenvalues of a tridiagonal matrix
 _dpotrs, _zpotrs = external("dpotrs", 8), external("zpotrs", 8)
-_dsyrk, _zherk = external("dsyrk", 10, "cython_blas"), external("zherk", 10, "cython_blas")
 _dgemm, _zgemm = external("dgemm", 13, "cython_blas"), external("zgemm", 13, "cython_blas")
 
 
@@ -324,12 +323,6 @@ def potrs(a, n, b, count, s):
     x, info = solver(a[: n * n].reshape(n, n).T, b[: n * count].reshape(count, n).T, lower=0)
     b[: n * count] = x.T.ravel()
     return info
-
-
-def gram(b, n, count, out, s):
-    """Write the lower triangle of conj(B* B); b holds the ``count`` columns of B, of length n."""
-    B = b[: n * count].reshape(count, n)
-    out[: count * count] = (B @ B.conj().T).ravel()
 
 
 def gemm(operations, shape, factors, a, b, out, s):
@@ -390,20 +383,6 @@ if not JIT_IS_OFF:
             size, columns, info = ints.ctypes, ints[COUNT:].ctypes, ints[INFO:].ctypes
             solver(chars[UPPER:].ctypes, size, columns, a.ctypes, size, b.ctypes, size, info)
             return np.int64(ints[INFO])
-
-        return compiled
-
-    @overload(gram)
-    def _compiled_gram(b, n, count, out, s):
-        product = _zherk if isinstance(b.dtype, types.Complex) else _dsyrk
-
-        def compiled(b, n, count, out, s):
-            ints, upper, adjoint = s.ints, s.chars[UPPER:].ctypes, s.chars[ADJOINT:].ctypes
-            ints[SIZE], ints[COUNT] = count, n
-            size, length = ints.ctypes, ints[COUNT:].ctypes
-            s.sums[0], s.sums[1] = 1.0, 0.0
-            one, zero = s.sums.ctypes, s.sums[1:].ctypes
-            product(upper, adjoint, size, length, one, b.ctypes, length, zero, out.ctypes, size)
 
         return compiled
 

@@ -19,7 +19,6 @@ from sheafcoarsen._kernels.dense import (
     SUBTRACT,
     TRANSPOSED,
     gemm,
-    gram,
     inf_norm,
     potrf,
     potrs,
@@ -241,7 +240,7 @@ def responses(n, N, target, nb, k, arrays, s):
         gemm((ADJOINT, TRANSPOSED), (height, k, n), ASSIGN, m, K, s.work, s)
         gemm((TRANSPOSED, ADJOINT), (n, height, k), SUBTRACT, K, s.work, m, s)
     out, largest = s.a, 0.0
-    gram(m, height, n, out, s)
+    gemm((NEITHER, ADJOINT), (n, n, height), ASSIGN, m, m, out, s)
     for i in range(n):
         largest = max(largest, out[i * n + i].real)
     scale = power_of_two(largest)
