@@ -172,7 +172,7 @@ class ReductionWorkspace(NamedTuple):
     e: np.ndarray  # (n,) subdiagonal of T
     e2: np.ndarray  # (n,) squares of e
     w: np.ndarray  # (wanted,) eigenvalues
-    z: np.ndarray  # (wanted, n) eigenvectors as rows
+    z: np.ndarray  # (wanted * n,) eigenvectors as rows
     lanes: np.ndarray  # (7, n + 2, LANES)
 
 
@@ -242,7 +242,7 @@ def workspace(
             e=np.empty(n),
             e2=np.empty(n),
             w=np.empty(wanted),
-            z=np.empty((wanted, n)),
+            z=np.empty(wanted * n),
             lanes=np.empty((7, n + 2, LANES)),
         )
     square = work_size(n)

@@ -154,13 +154,14 @@ def solve_shifted(n, lanes, y):
 
 @reassociating_subkernel
 def orthonormalize(z, n, first, last):
-    """Orthonormalize rows first .. last of z, also against earlier rows, by Gram-Schmidt twice.
+    """Orthonormalize vectors first .. last of z, also against earlier ones, by Gram-Schmidt twice.
 
-    Returns whether no row became zero; those that do stay zero.
+    z holds vectors of length n, one after the other. Returns whether none became zero; those that
+    do stay zero.
     """
     independent = True
     for j in range(first, last):
-        x = z[j, :n]
+        x = z[j * n : (j + 1) * n]
         for _ in range(2):
             largest = 0.0
             for k in range(n):
@@ -171,7 +172,7 @@ def orthonormalize(z, n, first, last):
             for k in range(n):
                 x[k] /= largest
             for i in range(j):
-                y = z[i, :n]
+                y = z[i * n : (i + 1) * n]
                 inner = x[0] * 0
                 for k in range(n):
                     inner += np.conj(y[k]) * x[k]
@@ -191,10 +192,10 @@ def orthonormalize(z, n, first, last):
 
 @subkernel
 def worst_residual(n, d, e, w, z, first, last):
-    """Return the largest entry of T z - w z over rows first .. last of z, or infinity for NaN."""
+    """Return the largest entry of T z - w z for vectors first .. last of z, or infinity for NaN."""
     worst = 0.0
     for j in range(first, last):
-        x = z[j]
+        x = z[j * n : (j + 1) * n]
         for i in range(n):
             y = (d[i] - w[j]) * x[i]
             if i > 0:
@@ -211,7 +212,7 @@ def lowest_of_tridiagonal(t, n, wanted):
     """Compute the ``wanted`` lowest eigenpairs of T with residuals up to 2 n EPS norm(T).
 
     ``t`` is a ``ReductionWorkspace`` with T in d and e. Eigenvalues are written to t.w, vectors to
-    the rows of t.z. Returns whether the residuals are small enough.
+    t.z, one after the other. Returns whether the residuals are small enough.
     """
     d, e, e2, w, z, lanes = t.d, t.e, t.e2, t.w, t.z, t.lanes
     low, high = d[0], d[0]
@@ -237,14 +238,14 @@ def lowest_of_tridiagonal(t, n, wanted):
             if step > 0:
                 for lane in range(stop - start):
                     for i in range(n):
-                        y[i, lane] = z[start + lane, i]
+                        y[i, lane] = z[(start + lane) * n + i]
             for lane in range(LANES):
                 y[n, lane] = 0
                 y[n + 1, lane] = 0
             solve_shifted(n, lanes, y)
             for lane in range(stop - start):
                 for i in range(n):
-                    z[start + lane, i] = y[i, lane]
+                    z[(start + lane) * n + i] = y[i, lane]
             full = orthonormalize(z, n, start, stop)
             if step > 0 and full and worst_residual(n, d, e, w, z, start, stop) <= slack:
                 break
@@ -406,16 +407,16 @@ def eigh_lowest(n, wanted, s, reduction):
         return 0
     if reduction is not None and DENSE_SHARE * wanted <= n and not JIT_IS_OFF:
         # without LAPACK, which is called on the restored s.a if residuals are too large
-        t, a, z = reduction, s.a[: n * n].reshape(n, n), s.z[: wanted * n].reshape(wanted, n)
+        t, a = reduction, s.a[: n * n].reshape(n, n)
         for i in range(n * n):
             s.spare[i] = s.a[i]
         tridiagonalize(n, a, t.d, t.e, t.tau, t.panel, t.p)
         if lowest_of_tridiagonal(t, n, wanted):
             for j in range(wanted):
                 s.w[j] = t.w[j]
-                for i in range(n):
-                    z[j, i] = t.z[j, i]
-            reflect(n, a, t.tau, z, wanted)
+            for i in range(wanted * n):
+                s.z[i] = t.z[i]
+            reflect(n, a, t.tau, s.z[: wanted * n].reshape(wanted, n), wanted)
             return 0
         for i in range(n * n):
             s.a[i] = s.spare[i]

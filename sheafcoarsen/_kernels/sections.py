@@ -390,11 +390,11 @@ def fill_kept_space(n, r, rows, k, workspace):
     g^2 to eps / g, g the smallest singular value of delta_I; L_a x would lose small ones.
     """
     s, factor, delta, basis, other = workspace
-    order, solved, x = s.iwork, s.spare, basis[: k * n].reshape(k, n)
+    order, solved = s.iwork, s.spare
     for i in range(k * n):
         basis[i] = 0
     for j in range(k):
-        x[j, order[r + j] - 1] = 1
+        basis[j * n + order[r + j] - 1] = 1
     for _ in range(2 if r > 0 else 0):
         gemm((NEITHER, TRANSPOSED), (rows, k, n), ASSIGN, delta, basis, s.a, s)
         # the conjugate of L_a x
@@ -405,8 +405,8 @@ def fill_kept_space(n, r, rows, k, workspace):
         potrs(factor, n, solved, k, s)
         for j in range(k):
             for i in range(r):
-                x[j, order[i] - 1] -= np.conj(solved[j * n + i])
-    orthonormalize(x, n, 0, k)
+                basis[j * n + order[i] - 1] -= np.conj(solved[j * n + i])
+    orthonormalize(basis, n, 0, k)
 
 
 @borrowing_kernel

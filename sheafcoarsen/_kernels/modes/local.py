@@ -262,14 +262,13 @@ def delta_kernel(patch, f, c, skewed, rows, eps, workspace):
     stack(patch, f, c, rows, delta)
     for i in range(rows * n):
         delta[i] *= unit
-    x = basis[: n * n].reshape(n, n)
     k, steps = np.int64(0), 0
     to_rows, from_rows, plain = (NEITHER, TRANSPOSED), (ADJOINT, NEITHER), (NEITHER, NEITHER)
     while 3 * count <= n and count <= rows:  # else count - rows singular values are not written
         fill_random(basis, count * n, np.int64(0))
         for _ in range(3):
             potrs(spare, n, basis, count, s)
-            orthonormalize(x, n, 0, count)
+            orthonormalize(basis, n, 0, count)
         for i in range(count * n):  # conjugate back: LAPACK read the conjugate of L_T
             basis[i] = np.conj(basis[i])
         gemm(to_rows, (rows, count, n), ASSIGN, delta, basis, matrix, s)
@@ -299,14 +298,13 @@ def delta_kernel(patch, f, c, skewed, rows, eps, workspace):
             basis[i] = other[i] = z[rank * n + i]
         if not skewed or k == 0 or info != 0:
             return k, info
-    x = other[: n * n].reshape(n, n)
     for _ in range(max(steps, 2)):
         gemm(to_rows, (rows, k, n), ASSIGN, delta, other, matrix, s)
         gemm(from_rows, (k, n, rows), ASSIGN, matrix, delta, basis, s)
         potrs(spare, n, basis, k, s)
         for i in range(k * n):
             other[i] -= np.conj(basis[i])
-        orthonormalize(x, n, 0, k)
+        orthonormalize(other, n, 0, k)
     if steps == 0:
         for i in range(k * n):
             basis[i] = other[i]
@@ -318,5 +316,5 @@ def delta_kernel(patch, f, c, skewed, rows, eps, workspace):
         dim += 1
     if dim > 0:
         gemm(plain, (dim, n, k), ASSIGN, z[(k - dim) * k :], other, basis, s)
-        orthonormalize(basis[: n * n].reshape(n, n), n, 0, dim)
+        orthonormalize(basis, n, 0, dim)
     return dim, info

@@ -180,7 +180,7 @@ def kernel_modes(lo, hi, sheaves, c, rows, eps, workspace, outputs):
                     old[j * n + at] = data[indptr[row] + j]
         for i in range(dim * n, r * n):
             z[i] = old[i]
-        orthonormalize(z[: r * n].reshape(r, n), n, 0, r)
+        orthonormalize(z, n, 0, r)
         unit, height = cluster_unit(a, f, c), rows[a]
         stack(a, f, c, height, delta)
         for i in range(height * n):

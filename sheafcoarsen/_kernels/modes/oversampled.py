@@ -186,9 +186,9 @@ class Responses(NamedTuple):
 
 @subkernel
 def restriction(count, N, n, eps, basis, other, s):
-    """Restrict rows of length N to their first n entries; overwrite them with an orthonormal basis.
+    """Overwrite rows of length N with a basis of the span of their first n entries.
 
-    Returns the dimension of its span, and LAPACK's info.
+    Returns the dimension, and LAPACK's info.
     """
     for j in range(count):
         for i in range(n):
@@ -201,7 +201,6 @@ def restriction(count, N, n, eps, basis, other, s):
         gemm((NEITHER, NEITHER), (rank, n, count), ASSIGN, s.z, basis, other, s)
         for i in range(rank * n):
             basis[i] = other[i]
-        orthonormalize(basis[: n * n].reshape(n, n), n, 0, rank)
     return rank, info
 
 
@@ -285,24 +284,19 @@ def prepare(a, problems, workspace):
     k, info = delta_kernel(patch, even, c, problems.skewed, rows, eps, workspace.kernel)
     if info == 0 and k > 0:
         k, info = restriction(k, N, n, eps, basis, other, s)
-        if problems.skewed:
-            at = 0
-            for v in p.members[p.starts[a] : p.starts[a] + p.counts[a]]:
-                for i in range(f.vertex_dims[v]):
-                    if at < n:
-                        for j in range(k):
-                            basis[j * n + at] *= problems.units[f.vertex_offsets[v] + i]
-                        at += 1
-            orthonormalize(basis[: n * n].reshape(n, n), n, 0, k)
+    nb, at = 0, 0
+    for v in p.members[p.starts[a] : p.starts[a] + p.counts[a]]:
+        for i in range(f.vertex_offsets[v], f.vertex_offsets[v] + f.vertex_dims[v]):
+            if at < n:
+                for j in range(k):
+                    basis[j * n + at] *= problems.units[i]
+            full = p.diagonal[i] * unit * unit
+            if full - local[at * N + at].real > BORDER * largest:
+                border[nb] = at
+                nb += 1
+            at += 1
+    orthonormalize(basis, n, 0, k)
     if info == 0:
-        nb, at = 0, 0
-        for v in p.members[p.starts[a] : p.starts[a] + p.counts[a]]:
-            for i in range(f.vertex_dims[v]):
-                full = p.diagonal[f.vertex_offsets[v] + i] * unit * unit
-                if full - local[at * N + at].real > BORDER * largest:
-                    border[nb] = at
-                    nb += 1
-                at += 1
         arrays = local, basis, other, delta, border
         scale, info = responses(n, N, wanted, nb, k, arrays, s)
     reset_patch(a, p, t)
