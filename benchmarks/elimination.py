@@ -64,7 +64,7 @@ def show_network(file, rounds, clock):
     """Time one network and print the result."""
     F = sc.read_g2o(file) if ".g2o" in file else sc.read_graph(file)
     fixed = np.unique(sc.components(F), return_index=True)[1]
-    without = mock.patch("sheafcoarsen.solve._solver.without_leaves", return_value=None)
+    without = mock.patch("sheafcoarsen.solve._solver.LEAST_REMOVED", 2.0)
 
     def set_up_without():
         with without:

@@ -73,12 +73,13 @@ def interruptible(work: Callable, *args: Any, **options: Any) -> Any:
     return result.result()
 
 
-def _completed(work: Callable[[], object]) -> None:
-    """Call ``work`` until it completes without an interrupt, then raise the last interrupt."""
+def _completed(*steps: Callable[[], object]) -> None:
+    """Take all steps until none is interrupted, then raise the last interrupt."""
     interrupt = None
     while True:
         try:
-            work()
+            for step in steps:
+                step()
             break
         except KeyboardInterrupt as error:
             interrupt = error
@@ -136,10 +137,6 @@ def run_ranges(
             waiting.clear()  # the other threads stop after their current range
             raise
 
-    def stop() -> None:
-        waiting.clear()  # not empty if an interrupt came before or after `drain`
-        pool.shutdown()
-
     with bar(n_items, description, progress) as shown:
         # submit one task fewer than threads, because the calling thread works too
         pool = ThreadPoolExecutor(threads)
@@ -149,7 +146,8 @@ def run_ranges(
             for other in others:
                 other.result()
         finally:
-            _completed(stop)
+            # `waiting` is not empty if an interrupt came before or after `drain`
+            _completed(waiting.clear, pool.shutdown)
         while finished:
             shown.update(finished.popleft())
     return results

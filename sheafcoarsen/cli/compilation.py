@@ -20,10 +20,12 @@ import numpy as np
 
 import sheafcoarsen as sc
 from sheafcoarsen._support import threads
-from sheafcoarsen.modes import local_operator_of
+from sheafcoarsen.modes import LocalOperatorLike
 from sheafcoarsen.ranks import Rule, gap, kernel
 
 SCALARS = ("float64", "float32", "complex128", "complex64")
+
+Cases: TypeAlias = tuple[tuple[int | Rule, LocalOperatorLike], ...]
 
 
 def _example(
@@ -36,17 +38,10 @@ def _example(
     return sheaf, sc.Partition(np.arange(n) * parts // n)
 
 
-def _modes(
-    scalar: str, rank: int | Rule = 2, local_operator: str = "internal", *, large: bool = False
-) -> None:
+def _modes(scalar: str, cases: Cases = ((2, "internal"),), *, large: bool = False) -> None:
     example = _example(scalar, 3, (8, 12), 3) if large else _example(scalar)
-    sc.local_modes(*example, rank, local_operator=local_operator_of(local_operator))
-
-
-def _modes_by_rules(scalar: str) -> None:
-    """Run all rank rules in one job, because they share kernels."""
-    for rule, operator in ((kernel(), "internal"), (gap(3), "internal"), (gap(3), "oversampled")):
-        _modes(scalar, rule, operator)
+    for rank, operator in cases:
+        sc.local_modes(*example, rank, local_operator=operator)
 
 
 def _coarse_sheaf(scalar: str) -> None:
@@ -84,14 +79,18 @@ Job: TypeAlias = Callable[[str], None]
 
 USUAL: tuple[Job, ...] = (
     # the longest first, so that the processes finish at about the same time
-    partial(_modes, local_operator="oversampled"),
+    partial(_modes, cases=((2, "oversampled"),)),
     _sections,
     partial(_modes, large=True),
     _coarse_sheaf,
     _modes,
     _select_and_operators,
 )
-RARE: tuple[Job, ...] = (partial(_modes, local_operator="oversampled", large=True), _modes_by_rules)
+RARE: tuple[Job, ...] = (
+    partial(_modes, cases=((2, "oversampled"),), large=True),
+    # all rules in one job, because they share kernels
+    partial(_modes, cases=((kernel(), "internal"), (gap(3), "internal"), (gap(3), "oversampled"))),
+)
 
 
 def compile_one(job: Job, scalar: str) -> None:

@@ -304,11 +304,10 @@ def ledger_over(
         with np.errstate(divide="ignore", invalid="ignore"):
             bound = np.where(gap == 0, np.inf, inside[0] / gap)
 
-    def shaped(values: np.ndarray) -> np.ndarray:
-        return ragged.read_only(values.reshape(values.shape[0], *x.shape[1:]))
-
-    def total(values: np.ndarray) -> Any:
-        return float(values[0]) if x.ndim == 1 else ragged.read_only(values)
+    def shaped(values: np.ndarray) -> Any:
+        """Return terms in the form of x: without the last axis if x is one cochain."""
+        values = values.reshape((*values.shape[:-1], *x.shape[1:]))
+        return ragged.read_only(values) if values.ndim else float(values)
 
     return EnergyLedger(
         retained_internal=shaped(inside[1]),
@@ -316,11 +315,11 @@ def ledger_over(
         internal_coupling=shaped(inside[3]),
         discarded_norm2=shaped(sums_by(labels, norms, K)),
         truncation_bound=None if bound is None else shaped(bound),
-        retained_crossing=total(crossing[1]),
-        crossing_coupling=total(crossing[3]),
-        discarded_crossing=total(crossing[2]),
-        fine_energy=total(crossing[0] + inside[0].sum(axis=0)),
-        fine_norm2=total((abs(columns) ** 2).sum(axis=0, dtype=np.float64)),
+        retained_crossing=shaped(crossing[1]),
+        crossing_coupling=shaped(crossing[3]),
+        discarded_crossing=shaped(crossing[2]),
+        fine_energy=shaped(crossing[0] + inside[0].sum(axis=0)),
+        fine_norm2=shaped((abs(columns) ** 2).sum(axis=0, dtype=np.float64)),
     )
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from sheafcoarsen._support import checks, labels, ragged, threads
+from sheafcoarsen._support import checks, labels, linalg, ragged, threads
 from sheafcoarsen.coarsening import coarse_labels
 from sheafcoarsen.distributed import tasks
 from sheafcoarsen.distributed._estimate import Estimate, Request, check_memory, planned
@@ -129,7 +129,8 @@ def coarsen(  # noqa: PLR0913 (public, options by keyword)
     engine = tasks.Engine(client)
     C = made_once(place, asked, lambda root: Run(asked, root, engine, progress).done())
     if C.report.get("tied"):
-        warn_if_tied(C.spectral("tied", np.int8), C._discards_zero)
+        zero = linalg.zero_energy(C._cluster_dims, C.sheaf.dtype, C.spectral("operator_norms"))
+        warn_if_tied(C.spectral("tied", np.int8), C.spectral("next_eigenvalues") <= zero)
     warn_if_sections_lost(C.report.get("discards_zero", 0), len(C.ranks), asked.rule)
     if asked.rule.needs_kernels:
         warn_if_empty(src.dim_c0, C.ranks, C.spectral("next_eigenvalues"))
@@ -234,13 +235,16 @@ class Run:
         with threads.bar(total, "coarsen", self.progress) as engine.shown:
             split = engine.results([engine.start(tasks.split_task, job, p) for p in parts])
             names = np.array([result["name"] for result in split], str)
-            job = replace(job, buckets=self.written("buckets", names=names))
+            buckets = fresh_name("buckets")
+            (self.work / buckets).put_record(names=names)
+            job = replace(job, buckets=buckets)
             spectra = []
             if self.needs_spectra:
                 spectra = engine.results([engine.start(tasks.spectra_task, job, s) for s in shards])
             ranks = self.choose_ranks(dims, spectra)
-            written = self.written("ranks", ranks=ranks)
-            job = replace(job, ranks=written, whole=Whole.of(dims, ranks))
+            chosen = fresh_name("ranks")
+            (self.work / chosen).put_record(ranks=ranks)
+            job = replace(job, ranks=chosen, whole=Whole.of(dims, ranks))
             started = [engine.start(tasks.shard_task, job, s) for s in shards]
             for s in borders:
                 suppliers = [started[t] for t in providers[s]]
@@ -301,12 +305,6 @@ class Run:
             entries = ragged.range_of_blocks(starts, shard["clusters"])
             scores[entries], ties[entries] = shard["scores"], shard["ties"]
         return rule.ranks(Spectra(dims, starts, scores, found, ties))
-
-    def written(self, name: str, **record: Any) -> str:
-        """Write a record for later tasks, and return the name of its file."""
-        name = fresh_name(name)
-        (self.work / name).put_record(**record)
-        return name
 
     def sealed(
         self, ranks: np.ndarray, coarse: list[tasks.Record], report: dict[str, Any]

@@ -14,7 +14,7 @@ import numpy as np
 from sheafcoarsen import coarsening
 from sheafcoarsen._support import CochainLike, checks, tables, warned
 from sheafcoarsen.distributed._coarsen import coarsen, finished, made_once, place_beside
-from sheafcoarsen.distributed._estimate import Request, checked_operator, loaded
+from sheafcoarsen.distributed._estimate import Request, checked_operator
 from sheafcoarsen.distributed._open_coarsening import StoredCoarsening, open_coarsening
 from sheafcoarsen.distributed._open_store import PartitionStore, SheafStore, amount, check_store
 from sheafcoarsen.distributed._write_store import write_coarsening
@@ -186,7 +186,11 @@ def coarsen_levels(  # noqa: PLR0913 (public, options by keyword)
         "method": method,
         "seed": seed,
     }
-    plan = LevelPlan(src, rank, partitions, selection, progress, loaded)  # type: ignore[arg-type]
+    given: Iterable | None = partitions
+    if partitions is not None:
+        listed = checks.items("partitions", partitions, "Partitions, one per level")
+        given = (P.load() if isinstance(P, PartitionStore) else P for P in listed)
+    plan = LevelPlan(src, rank, given, selection, progress)  # type: ignore[arg-type]
     if partitions is None and method == "spectral" and src.n_bytes > memory_bytes:
         raise ValueError(
             f'`method` = "spectral" needs all maps in memory, but those of {src.url} take '

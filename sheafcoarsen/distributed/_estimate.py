@@ -49,7 +49,9 @@ class Request:
         loops: bool = True,
         compress: bool = True,
     ) -> None:
-        self.source, P = check_store(src, "src"), loaded(P)
+        self.source = check_store(src, "src")
+        if isinstance(P, PartitionStore):
+            P = P.load()
         self.P = P if isinstance(P, Partition) else Partition(P)
         if self.P.n_vertices != self.source.n_vertices:
             raise ValueError(
@@ -66,11 +68,6 @@ class Request:
         digest = hashlib.sha256(repr((*names, self.loops, self.compress)).encode())
         digest.update(self.P.labels.astype(np.int64, copy=False).tobytes())
         self.run = digest.hexdigest()[:16]
-
-
-def loaded(P: Any) -> Any:
-    """Load a partition into memory if it is stored; return other objects unchanged."""
-    return P.load() if isinstance(P, PartitionStore) else P
 
 
 def checked_operator(local_operator: LocalOperatorLike) -> LocalOperator:

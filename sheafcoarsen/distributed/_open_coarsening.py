@@ -28,7 +28,7 @@ from sheafcoarsen.distributed._open_store import (
     laplacian_operator,
     parts_of,
 )
-from sheafcoarsen.distributed.location import Place, StoreError, place_of
+from sheafcoarsen.distributed.location import StoreError, place_of
 from sheafcoarsen.distributed.schema import header_of
 from sheafcoarsen.io import read_level, reading
 from sheafcoarsen.modes import block_layout
@@ -146,13 +146,6 @@ class StoredCoarsening:
     def _cluster_dims(self) -> np.ndarray:
         """Dimension of C^0 on each cluster, shape (K,)."""
         return np.bincount(self.partition.labels, self.fine_dims, self.sheaf.n_vertices)
-
-    @property
-    def _discards_zero(self) -> np.ndarray:
-        """Mask of the clusters whose first discarded mode has eigenvalue 0."""
-        norms = self.spectral("operator_norms")
-        level = linalg.zero_energy(self._cluster_dims, self.sheaf.dtype, norms)
-        return self.spectral("next_eigenvalues") <= level
 
     def _isometry_errors(self) -> np.ndarray:
         """Return norm(R_a* R_a - I)_F for every cluster, shape (K,)."""
@@ -416,21 +409,17 @@ def open_coarsening(
     elif header.source["url"] == "fine":  # a subfolder of this store, which may have moved
         here = place / "fine"
     else:
-        here = stored_place(place, header.source["url"])
+        named = header.source["url"]
+        outside = StoreError(
+            f"{place.url} names {named!r} as its source, which is outside {place.origin}: if you "
+            f"trust it, pass that URL, or the opened store, as `source`"
+        )
+        try:
+            here = place_of(named)
+        except ValueError:
+            raise outside from None
+        if here.origin != place.origin:
+            raise outside
     if here.local_path is None:
         here = replace(here, options=place.options)
     return StoredCoarsening(sheaf, SheafStore(here))
-
-
-def stored_place(place: Place, url: str) -> Place:
-    """Return the location of a URL named in a store; raise unless it is on the same file system."""
-    try:
-        found = place_of(url)
-    except ValueError:
-        found = None
-    if found is None or found.origin != place.origin:
-        raise StoreError(
-            f"{place.url} names {url!r} as its source, which is outside {place.origin}: if you "
-            f"trust it, pass that URL, or the opened store, as `source`"
-        )
-    return found

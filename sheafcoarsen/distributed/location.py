@@ -72,11 +72,6 @@ class Place:
         return fs, path
 
     @property
-    def name(self) -> str:
-        """Last component of the URL."""
-        return self.url.rpartition("/")[2]
-
-    @property
     def local_path(self) -> str | None:
         """The URL if it is a local path, else None."""
         if "://" not in self.url and "::" not in self.url:
@@ -152,14 +147,14 @@ class Place:
         if arrays:
             head["arrays"] = {n: (a.dtype.str, a.shape, a.nbytes) for n, a in arrays.items()}
         body = b"".join([json.dumps(head).encode(), b"\n", *(a.tobytes() for a in arrays.values())])
-        self.put(body, checksum(body, self.name))
+        self.put(body, checksum(body, self.url.rpartition("/")[2]))
 
     def record(self) -> dict[str, Any]:
         """Return what `put_record` wrote; an npz file would take 30 times as long."""
         content = self.find()
         if content is None:
             raise StoreError(f"{self.url} is missing")
-        body = without_checksum(content, self.url, self.name)
+        body = without_checksum(content, self.url, self.url.rpartition("/")[2])
         end = content.find(b"\n", 0, len(body))
         end = len(body) if end < 0 else end  # notes of earlier versions do not end their line
         record: dict[str, Any] = json.loads(content[:end])

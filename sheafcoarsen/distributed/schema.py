@@ -112,7 +112,19 @@ def header_of(place: Place) -> StoreHeader:
 
 def find_header(place: Place) -> StoreHeader | None:
     """Return the header of the store at a location, or None if there is no finished store."""
-    attributes = found_attributes(place)
+    with failures(place, "opened"):
+        text = (place / "zarr.json").find()
+    if text is None:
+        return None
+    try:
+        group = json.loads(text)
+        attributes = group.get("attributes", {})
+        if not isinstance(attributes, dict):
+            raise ValueError("its attributes are not an object")
+        if attributes and (group.get("zarr_format"), group.get("node_type")) != (3, "group"):
+            raise ValueError("it does not describe a group of format 3")
+    except (ValueError, AttributeError, RecursionError) as error:
+        raise StoreError(f"{place.url}: zarr.json is damaged ({error}): {REMEDY}") from None
     if attributes.get("format") != StoreHeader.format:
         return None
     check_attributes(place, attributes, COMMON)
@@ -187,24 +199,6 @@ def check_attributes(place: Place, attributes: dict[str, Any], names: Iterable[s
             )
 
 
-def found_attributes(place: Place) -> dict[str, Any]:
-    """Return the attributes of the group at a location, or {} if there is no group."""
-    with failures(place, "opened"):
-        text = (place / "zarr.json").find()
-    if text is None:
-        return {}
-    try:
-        group = json.loads(text)
-        attributes = group.get("attributes", {})
-        if not isinstance(attributes, dict):
-            raise ValueError("its attributes are not an object")
-        if attributes and (group.get("zarr_format"), group.get("node_type")) != (3, "group"):
-            raise ValueError("it does not describe a group of format 3")
-    except (ValueError, AttributeError, RecursionError) as error:
-        raise StoreError(f"{place.url}: zarr.json is damaged ({error}): {REMEDY}") from None
-    return attributes
-
-
 def mark(root: Root, **attributes: Any) -> None:
     """Write the attributes that mark a group as a store, with their checksum."""
     header = StoreHeader(id=root.id, **attributes)
@@ -275,7 +269,7 @@ def write_array(root: Root, name: str, values: np.ndarray) -> None:
         raw: Any = piece.reshape(-1).view(np.uint8)
         if packed:
             raw = np.frombuffer(optional("numcodecs.zstd").compress(raw, 1), np.uint8)
-        (root.place / _chunk(name, k, values.ndim)).put(raw.data, checksum(raw))
+        (root.place / f"{name}/c/{k}{'/0' * (values.ndim - 1)}").put(raw.data, checksum(raw))
 
 
 def read_array(
@@ -327,7 +321,7 @@ def read_array(
             f"of shape ({sought}), but according to its zarr.json it holds {kind}, {tuple(size)}"
         )
     for k in range(-(-size[0] // rows)):
-        file = _chunk(name, k, len(size))
+        file = f"{name}/c/{k}{'/0' * (len(size) - 1)}"
         raw = (root.place / file).find()
         if raw is None:
             raise StoreError(f"{where}the chunk {file} is missing")
@@ -349,7 +343,3 @@ def read_array(
             f"zarr.json come from another array or another store"
         )
     return values
-
-
-def _chunk(name: str, k: int, ndim: int) -> str:
-    return f"{name}/c/{k}{'/0' * (ndim - 1)}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -35,8 +35,8 @@ SELECTION = {"factor": 10, "n_levels": None, "min_vertices": 100, "method": "aut
 class LevelPlan:
     """Partition and ranks of every level; ``ranks`` is a rule, or a list of one entry per level.
 
-    ``given`` are user-supplied partitions, converted by ``read``, or None if clusters are selected
-    with the options ``selection``, for ``n_levels`` levels or down to ``min_vertices``.
+    ``given`` are user-supplied partitions, or None if clusters are selected with the options
+    ``selection``, for ``n_levels`` levels or down to ``min_vertices``.
     """
 
     def __init__(
@@ -46,7 +46,6 @@ class LevelPlan:
         partitions: Iterable | None,
         selection: dict[str, Any],
         progress: bool,
-        read: Callable[[Any], Any] = lambda P: P,
     ) -> None:
         self.given: tuple[Partition, ...] | None = None
         self.progress = progress
@@ -57,9 +56,21 @@ class LevelPlan:
             for name, value in selection.items():
                 if type(value) is not type(SELECTION[name]) or value != SELECTION[name]:
                     raise ValueError(f"`partitions` determines the levels: omit `{name}`")
-            listed = checks.items("partitions", partitions, "Partitions, one per level")
-            self.given = _checked_partitions(tuple(map(read, listed)), fine.n_vertices)
+            self.given = checks.items("partitions", partitions, "Partitions, one per level")
             self.n_levels = len(self.given)
+            n, labelled = fine.n_vertices, f"the sheaf's {fine.n_vertices} vertices"
+            for i, P in enumerate(self.given):
+                if not isinstance(P, Partition):
+                    raise TypeError(
+                        f"`partitions[{i}]` must be a Partition, got {type(P).__name__}: "
+                        "use Partition(labels) to make one"
+                    )
+                if P.n_vertices != n:
+                    raise ValueError(
+                        f"`partitions[{i}]` must label {labelled}, "
+                        f"got a partition of {P.n_vertices}"
+                    )
+                n, labelled = P.n_clusters, f"the {P.n_clusters} clusters of `partitions[{i}]`"
         self.ranks: Any = _checked_ranks(rank, self.n_levels)
 
     def next(self, sheaf: CellularSheaf, level: int) -> tuple[Partition, object] | str:
@@ -69,11 +80,9 @@ class LevelPlan:
             return f"`rank` has entries for {level} levels"
         if level == self.n_levels:
             return f"`n_levels` = {level}" if self.given is None else f"`partitions` holds {level}"
-        P = self._selected(sheaf, level) if self.given is None else self.given[level]
-        return P if isinstance(P, str) else (P, self.ranks[level] if several else self.ranks)
-
-    def _selected(self, sheaf: CellularSheaf, level: int) -> Partition | str:
-        """Return a partition by ``find_clusters``, or the reason why there is none."""
+        ranks = self.ranks[level] if several else self.ranks
+        if self.given is not None:
+            return self.given[level], ranks
         n, least = sheaf.n_vertices, self.selection["min_vertices"]
         if self.n_levels is None and n <= least:
             there = "1 vertex is" if n == 1 else f"{n} vertices are"
@@ -90,24 +99,8 @@ class LevelPlan:
         if count >= n:
             return f"{stuck}: `factor` = {factor:g} makes {count} clusters of {n} vertices"
         method, seed = self.selection["method"], self.selection["seed"]
-        return Partition(find_clusters(sheaf, count, method, seed=seed, progress=self.progress)[1])
-
-
-def _checked_partitions(partitions: tuple, n: int) -> tuple[Partition, ...]:
-    """Check that the first partition labels n vertices, and others the clusters before them."""
-    labelled = f"the sheaf's {n} vertices"
-    for i, P in enumerate(partitions):
-        if not isinstance(P, Partition):
-            raise TypeError(
-                f"`partitions[{i}]` must be a Partition, got {type(P).__name__}: "
-                "use Partition(labels) to make one"
-            )
-        if P.n_vertices != n:
-            raise ValueError(
-                f"`partitions[{i}]` must label {labelled}, got a partition of {P.n_vertices}"
-            )
-        n, labelled = P.n_clusters, f"the {P.n_clusters} clusters of `partitions[{i}]`"
-    return partitions
+        labels = find_clusters(sheaf, count, method, seed=seed, progress=self.progress)[1]
+        return Partition(labels), ranks
 
 
 def _checked_selection(selection: dict[str, Any]) -> dict[str, Any]:

@@ -391,8 +391,10 @@ class Hierarchy:
             seconds.append(time.perf_counter() - start)
         return timed_hierarchy(sheaf, levels, self.stopped_because, seconds)
 
-    def _rows(self) -> list[tuple[str, ...]]:
-        """Return the table of all sheaves; its first row is the header."""
+    def _described(self) -> tuple[str, list[tuple[str, ...]], list[str]]:
+        """Return a caption, the table of all sheaves with its header, and remarks on levels."""
+        why = f"; stopped because {self.stopped_because}" if self.stopped_because else ""
+        caption = f"Hierarchy: {tables.counted(len(self), 'level')}{why}"
         total = sum(self.seconds)
         known = not math.isnan(total)
         times = [f"{s / (total or 1.0):.0%}" if known else "-" for s in self.seconds]
@@ -402,36 +404,30 @@ class Hierarchy:
         for i, (F, took) in enumerate(zip(self.sheaves, ["", *times], strict=True)):
             counts = (i, F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1, count_nonzeros(F))
             rows.append((*map(str, counts), took))
-        return rows
-
-    def _remarks(self) -> list[str]:
-        """Return remarks on eliminations, sparsifications, growth and rebuilt levels."""
-        notes = []
+        remarks = []
         for i, C in enumerate(self.levels):
             if isinstance(C, Coarsening):
                 note = growth_of(C)
             else:
                 note = C.sizes.remark if isinstance(C, Elimination) else C.remark
             if note:
-                notes.append(f"level {i}: {note}")
-        return notes + [
+                remarks.append(f"level {i}: {note}")
+        remarks += [
             f"level {i} rebuilt: loop rows put back in {self[i - 1].restored_loops.size} "
             f"clusters of level {i - 1}"
             for i in self.rebuilt_levels
         ]
-
-    def _head(self) -> str:
-        why = f"; stopped because {self.stopped_because}" if self.stopped_because else ""
-        return f"Hierarchy: {tables.counted(len(self), 'level')}{why}"
+        return caption, rows, remarks
 
     def _repr_html_(self) -> str:
-        head, *rows = self._rows()
-        remarks = "".join(f"<p>{tables.text(remark)}</p>" for remark in self._remarks())
-        return tables.table(rows, head=head, caption=self._head()) + remarks
+        caption, (head, *rows), remarks = self._described()
+        paragraphs = "".join(f"<p>{tables.text(remark)}</p>" for remark in remarks)
+        return tables.table(rows, head=head, caption=caption) + paragraphs
 
     def __repr__(self) -> str:
-        lines = [*tables.aligned(self._rows(), str.rjust), *self._remarks()]
-        return "\n".join([self._head(), *(f"  {line}" for line in lines)])
+        caption, rows, remarks = self._described()
+        lines = [*tables.aligned(rows, str.rjust), *remarks]
+        return "\n".join([caption, *(f"  {line}" for line in lines)])
 
 
 def timed_hierarchy(

@@ -54,17 +54,13 @@ def smooth_cochain(sheaf: CellularSheaf) -> np.ndarray:
 
     Steps by norm(L) would leave all but the vertices of the strongest edges as they are.
     """
-    L, x = laplacian(sheaf), random_cochain(sheaf)
+    L = laplacian(sheaf)
+    x = np.random.default_rng(0).standard_normal(sheaf.dim_c0).astype(sheaf.dtype)
+    x = x / x.dtype.type(float(np.linalg.norm(x)) or 1.0)
     sums = np.asarray(abs(L).sum(axis=1)).reshape(-1)
     sums[sums == 0] = 1
     for _ in range(SMOOTHING_STEPS):
         x = x - (L @ x) / sums
-    return x / x.dtype.type(float(np.linalg.norm(x)) or 1.0)
-
-
-def random_cochain(sheaf: CellularSheaf) -> np.ndarray:
-    """Return a Gaussian random cochain scaled to norm 1, with a fixed seed."""
-    x = np.random.default_rng(0).standard_normal(sheaf.dim_c0).astype(sheaf.dtype)
     return x / x.dtype.type(float(np.linalg.norm(x)) or 1.0)
 
 

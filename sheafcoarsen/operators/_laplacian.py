@@ -198,14 +198,16 @@ class LaplacianPattern:
         rows = int(sheaf.edge_dims[0]) if sheaf.n_edges else 0
         maps = sheaf.tail_data, sheaf.head_data, rows
         lanes, square = (data.dtype.type(0),) * d, (0,) if rows == d else ()
-
-        def write(lo: int, hi: int) -> None:
-            if self._uniform:
+        threads.run_ranges(
+            lambda lo, hi: (
                 kernels.fill_uniform(lo, hi, maps, blocks, bsr, lanes, square, data)
-            else:
-                kernels.fill(lo, hi, arrays, blocks, starts, bsr, data)
-
-        threads.run_ranges(write, starts, cumulative=True, serial_below=SERIAL_BELOW)
+                if self._uniform
+                else kernels.fill(lo, hi, arrays, blocks, starts, bsr, data)
+            ),
+            starts,
+            cumulative=True,
+            serial_below=SERIAL_BELOW,
+        )
         if out is not None:
             return out
         if self.format == "bsr":

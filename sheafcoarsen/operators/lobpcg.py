@@ -49,7 +49,7 @@ def lowest_pairs(
     not fall below f times its value in s steps. After an early end, residuals may exceed targets.
     """
     weigh = (lambda Y: Y) if mass is None else (lambda Y: mass @ Y)
-    ritz = rayleigh_ritz if mass is None else graded_ritz
+    ritz: Callable = rayleigh_ritz if mass is None else graded_ritz
     values, X = _fresh(apply, weigh, X, X, ritz)
     m = X.shape[1]
     P, known = X[:, :0], _unit(values, X.dtype)
@@ -82,7 +82,10 @@ def lowest_pairs(
         W = precondition(R)
         del R, BX
         G = _gram((X, P, W), apply(W), weigh(W), known)
-        values, C = _ritz_orthogonal(G, m, ritz)
+        Q = np.eye(len(G[1]), dtype=G.dtype)  # orthogonalizes P and W against X
+        Q[:m, m:] = -G[1, :m, m:]
+        values, C = ritz(*(Q.conj().T @ G @ Q), m)
+        C = Q @ C
         step += 1
         if C.shape[1] < m:  # the basis lost rank: restart from X
             values, X = _fresh(apply, weigh, X, X.copy(), ritz)
@@ -199,11 +202,3 @@ def graded_ritz(GA: np.ndarray, GB: np.ndarray, m: int) -> tuple[np.ndarray, np.
     found = inverses < 0  # others are rounding errors: as if GB lacked rank
     inverses = -inverses[found]
     return 1 / inverses - shift, C[:, found] / np.sqrt(inverses)
-
-
-def _ritz_orthogonal(G: np.ndarray, m: int, ritz: Callable) -> tuple[np.ndarray, np.ndarray]:
-    """Return the result of ``ritz`` after orthogonalizing vectors from m on against the first m."""
-    Q = np.eye(len(G[1]), dtype=G.dtype)
-    Q[:m, m:] = -G[1, :m, m:]
-    values, C = ritz(*(Q.conj().T @ G @ Q), m)
-    return values, Q @ C

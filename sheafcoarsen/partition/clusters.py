@@ -26,21 +26,13 @@ class Clusters(NamedTuple):
     crossing_edges: np.ndarray  # the other edges, by pair of clusters (a < b), then by index
     pair_ptr: np.ndarray
     pairs: np.ndarray  # (P, 2) the pairs of clusters joined by an edge, sorted
-    half_edges: np.ndarray  # ends of crossing edges, as 2 e + end; empty until `with_half_edges`
+    half_edges: np.ndarray  # ends of crossing edges, as 2 e + end, or empty
     half_ptr: np.ndarray
 
     @property
     def n_clusters(self) -> int:
         """Number of clusters K."""
         return len(self.dims)
-
-    def with_half_edges(self, sheaf: CellularSheaf) -> "Clusters":
-        """Return the index structure with its half-edges, which principal operators need."""
-        halves = np.concatenate([2 * self.crossing_edges, 2 * self.crossing_edges + 1])
-        cluster = self.labels[sheaf.edges[halves >> 1, halves & 1]]
-        starts = ragged.offsets(np.bincount(cluster, minlength=self.n_clusters))
-        halves = halves[np.argsort(cluster, kind="stable")]
-        return self._replace(half_edges=ragged.read_only(halves), half_ptr=ragged.read_only(starts))
 
 
 def check_partition(sheaf: CellularSheaf, partition: Partition, name: str = "P") -> None:

@@ -259,9 +259,8 @@ def repair_labels(links: Links, labels: np.ndarray, n_clusters: int, balanced: b
 
     Light clusters, and light pieces of disconnected ones, are merged with a neighbour, and heavy
     clusters are split. Other pieces become clusters. Then the lightest clusters are merged or the
-    heaviest split until the number is exact. Without
-    ``balanced`` only connectedness and the number are enforced. If there are more components than
-    clusters, the components are returned.
+    heaviest split until the number is exact. Without ``balanced`` only connectedness and the number
+    are enforced. If there are more components than clusters, the components are returned.
     """
     labels, weight, main = _pieces(links, labels)
     mean = links.sizes.sum() / n_clusters

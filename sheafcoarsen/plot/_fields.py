@@ -307,7 +307,20 @@ def modes(
         ax.set_position((0.01, 0.02, 0.98, 0.90))
     ax.set_axis_off()
     left = 0.30 if columns > 1 else 0.42
-    _draw_values(ax.inset_axes((0.06, 0.12, left - 0.10, 0.76)), E)
+    panel, values = ax.inset_axes((0.06, 0.12, left - 0.10, 0.76)), E.values.astype(np.float64)
+    number = np.arange(1, len(values) + 1)
+    style: dict = {"markersize": 5, "clip_on": False}
+    zero = number <= E.n_zero
+    panel.plot(number[~zero], values[~zero], "o", color=draw.DARK, zorder=3, **style)
+    style |= {"markerfacecolor": "white", "markeredgecolor": draw.MIDDLE, "markeredgewidth": 1.4}
+    panel.plot(number[zero], values[zero], "o", zorder=4, label="sections", **style)
+    draw.scale(panel, values)
+    draw.tick_whole_numbers(panel)
+    # whether k splits a multiplet
+    next_value = " (next eigenvalue equal up to rounding)" if E.tied else ""
+    panel.set_xlabel(f"i{next_value}", fontsize=9)
+    draw.title(panel, r"eigenvalue $\lambda_i$", fontsize=9, pad=3)
+    panel.tick_params(labelsize=8)
     width, height = (1 - left) / columns, 1.0 / rows
     for i in range(count):
         row, column = divmod(i, columns)
@@ -421,22 +434,6 @@ def draw_tangents(
 # ---------------------------------------------------------------- modes
 
 
-def _draw_values(ax: Axes, E: Eigenmodes) -> None:
-    """Draw eigenvalues by index, zeros hollow; the label says whether k splits a multiplet."""
-    values = E.values.astype(np.float64)
-    number = np.arange(1, len(values) + 1)
-    style: dict = {"markersize": 5, "clip_on": False}
-    zero = number <= E.n_zero
-    ax.plot(number[~zero], values[~zero], "o", color=draw.DARK, zorder=3, **style)
-    style |= {"markerfacecolor": "white", "markeredgecolor": draw.MIDDLE, "markeredgewidth": 1.4}
-    ax.plot(number[zero], values[zero], "o", zorder=4, label="sections", **style)
-    draw.scale(ax, values)
-    draw.tick_whole_numbers(ax)
-    ax.set_xlabel("i" + (" (next eigenvalue equal up to rounding)" if E.tied else ""), fontsize=9)
-    draw.title(ax, r"eigenvalue $\lambda_i$", fontsize=9, pad=3)
-    ax.tick_params(labelsize=8)
-
-
 def _draw_mode(
     ax: Axes, E: Eigenmodes, i: int, places: np.ndarray, order: np.ndarray, scene: Scene | None
 ) -> str:
@@ -448,10 +445,27 @@ def _draw_mode(
         fill_faces(ax, scene)
         draw_tangents(ax, scene, tangent_vectors(x, scene, None, 1), 150, False, False)
         return "arrows: tangent vectors"
-    signs = _draw_edges(ax, E, places) if scene is None else ""
+    signs, F = "", E.sheaf  # edges are drawn unless there are too many, but no loops
+    proper = F.edges[:, 0] != F.edges[:, 1]
+    edges = F.edges[proper]
+    if scene is None and len(edges) <= draw.LINES:
+        width = 0.3 if len(edges) > 4 * draw.MARKERS else 0.6
+        draw.lines(ax, "edges", places, edges, color="0.8", linewidths=width)
+        negative = edges[draw.signed_weights(F)[proper] < 0]
+        draw.lines(ax, "negative edges", places, negative, color=draw.NEGATIVE, linewidths=width)
+        signs = ", lines of negative edges red" if len(negative) else ""
     if planar:
-        vectors = np.stack([x.real, x.imag], axis=1) if is_complex else x.reshape(-1, 2)
-        _draw_arrows(ax, places, vectors)
+        arrows = np.stack([x.real, x.imag], axis=1) if is_complex else x.reshape(-1, 2)
+        sizes = np.linalg.norm(arrows, axis=1)
+        some = spread_out(places, 400) if len(places) > 400 else np.arange(len(places))
+        some = np.union1d(some, np.argsort(sizes)[-10:])
+        # longer than the gap between two arrows, but seen if the mode is on a few vertices
+        length = max(1.1 * usual_gap(places[some]), 0.05 * float(np.ptp(places, axis=0).max()))
+        shown = length * arrows[some] / (float(sizes.max(initial=0.0)) or 1.0)
+        style: dict = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "width": 0.005}
+        style |= {"headwidth": 3.5, "headlength": 4, "headaxislength": 3.5, "pivot": "middle"}
+        style["minlength"] = 0  # not dots that look larger than short arrows
+        ax.quiver(*places[some].T, *shown.T, color=draw.DARK, zorder=3, label="mode", **style)
         what = "real and imaginary parts" if is_complex else "coordinates in each stalk"
         return f"arrows: {what}"
     owner = np.repeat(np.arange(len(dims)), dims)
@@ -463,38 +477,7 @@ def _draw_mode(
         fill_faces(ax, scene, cmap(norm(values[scene.faces].mean(axis=1)))[:, :3], 0.9)
         return how
     area = draw.disc_area(places, draw.width_in_points(ax) ** 2)
-    style: dict = {"cmap": cmap, "norm": norm, "s": area, "edgecolors": "0.35"}
+    style = {"cmap": cmap, "norm": norm, "s": area, "edgecolors": "0.35"}
     style |= {"c": values[order], "linewidths": 0.3 if len(places) <= draw.MARKERS else 0.0}
     draw.marks(ax, "mode", places[order], **style)
     return how + signs
-
-
-def _draw_edges(ax: Axes, E: Eigenmodes, places: np.ndarray) -> str:
-    """Draw edges but loops, negative ones red, unless too many; return a note on red ones."""
-    F = E.sheaf
-    proper = F.edges[:, 0] != F.edges[:, 1]
-    edges = F.edges[proper]
-    if len(edges) > draw.LINES:
-        return ""
-    width = 0.3 if len(edges) > 4 * draw.MARKERS else 0.6
-    draw.lines(ax, "edges", places, edges, color="0.8", linewidths=width)
-    negative = edges[draw.signed_weights(F)[proper] < 0]
-    draw.lines(ax, "negative edges", places, negative, color=draw.NEGATIVE, linewidths=width)
-    return ", lines of negative edges red" if len(negative) else ""
-
-
-def _draw_arrows(ax: Axes, places: np.ndarray, arrows: np.ndarray) -> None:
-    """Draw arrows at up to 400 evenly spread vertices and where the mode is largest.
-
-    The longest is a little longer than the median gap between these vertices, and at least a
-    twentieth of the extent of all, so that a mode on a few vertices is seen.
-    """
-    sizes = np.linalg.norm(arrows, axis=1)
-    some = spread_out(places, 400) if len(places) > 400 else np.arange(len(places))
-    some = np.union1d(some, np.argsort(sizes)[-10:])
-    length = max(1.1 * usual_gap(places[some]), 0.05 * float(np.ptp(places, axis=0).max()))
-    shown = length * arrows[some] / (float(sizes.max(initial=0.0)) or 1.0)
-    style: dict = {"angles": "xy", "scale_units": "xy", "scale": 1.0, "width": 0.005}
-    style |= {"headwidth": 3.5, "headlength": 4, "headaxislength": 3.5, "pivot": "middle"}
-    style["minlength"] = 0  # not dots that look larger than short arrows
-    ax.quiver(*places[some].T, *shown.T, color=draw.DARK, zorder=3, label="mode", **style)

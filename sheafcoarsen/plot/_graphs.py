@@ -200,22 +200,13 @@ def elimination(
     if len(edges) < F.n_edges:
         notes.append(f"{tables.counted(F.n_edges - len(edges), 'loop')} not drawn")
     disc: dict = {"s": 0.5 * smaller, "c": "0.6", "linewidths": 0, "edgecolors": "0.15"}
-    handles = [draw.marks(left, "eliminated", places[K.eliminated], **disc)]
+    gone = draw.marks(left, "eliminated", places[K.eliminated], **disc)
     disc |= {"s": size, "c": "0.1"}
     many = np.bincount(remaining.ravel(), minlength=G.n_vertices) > K.max_neighbors
     many &= not many.all()
     if chosen is not None:
         many &= ~np.isin(K.kept, chosen)
     hollow = disc | {"s": 2 * size, "c": "1.0", "linewidths": min(1.0, np.sqrt(size) / 4)}
-
-    def mark_kept(ax: Axes) -> list:
-        kept = draw.marks(ax, "kept", remaining_places, **disc)
-        label = f"kept, more than {tables.counted(K.max_neighbors, 'neighbour')}"
-        return [kept, draw.marks(ax, label, remaining_places[many], **hollow)]
-
-    handles += mark_kept(left)
-    total = tables.counted(F.n_vertices, "vertex", "vertices")
-    _finish(left, f"{total}, {len(K.eliminated):,} eliminated", handles, notes)
     # one number for each pair of vertices; an edge is new if it joins no former neighbours
     before, after = (np.sort(e, axis=1) @ [F.n_vertices, 1] for e in (F.edges, K.kept[remaining]))
     new = ~np.isin(after, before)
@@ -223,18 +214,24 @@ def elimination(
     # those in one line cover each other's gaps: the colour tells them from former edges
     dashed: dict = style | {"colors": draw.MIDDLE, "linestyles": (0, (4, 2))}
     label, old = "edges through eliminated vertices", remaining[~new]
-    notes = _draw_edges(right, label, remaining_places, remaining[new], **dashed)
+    omitted = _draw_edges(right, label, remaining_places, remaining[new], **dashed)
     label = "edges between former neighbours"
-    notes += _draw_edges(right, label, remaining_places, old, colors="0.1", **style)
-    handles = [*right.collections, *mark_kept(right)]
+    omitted += _draw_edges(right, label, remaining_places, old, colors="0.1", **style)
+    handles = {left: [gone], right: [*right.collections]}
+    label = f"kept, more than {tables.counted(K.max_neighbors, 'neighbour')}"
+    for panel, own in handles.items():
+        own.append(draw.marks(panel, "kept", remaining_places, **disc))
+        own.append(draw.marks(panel, label, remaining_places[many], **hollow))
+    total = tables.counted(F.n_vertices, "vertex", "vertices")
+    _finish(left, f"{total}, {len(K.eliminated):,} eliminated", handles[left], notes)
     title = tables.counted(G.n_vertices, "vertex", "vertices")
     title += f", {tables.counted(len(remaining), 'edge')}"
     at = remaining_places[G.edges[G.edges[:, 0] == G.edges[:, 1], 0]]
     if len(at):
         rings: dict = {"facecolors": "none", "edgecolors": "0.1", "linewidths": 0.8, "zorder": 2}
-        handles.append(draw.marks(right, "loops", at, s=4 * size, **rings))
+        handles[right].append(draw.marks(right, "loops", at, s=4 * size, **rings))
         title += f", {tables.counted(len(at), 'loop')}"
-    _finish(right, title, handles, notes)
+    _finish(right, title, handles[right], omitted)
     draw.frame(left, places)
     draw.frame(right, places)
     if chosen is None:
@@ -306,10 +303,7 @@ def _draw_fine(
         fill_faces(ax, places.scene, colors[labels[places.scene.faces], :3])
         what = "faces of more than one cluster are divided among them"
     else:
-        if places.by_quotient:
-            what = _draw_links(ax, C, places, int(proper.sum()))
-        else:
-            what = _draw_fine_edges(ax, C, places, colors, proper)
+        what = _draw_lines(ax, C, places, colors, proper)
         area = np.clip(0.12 * panel_area / max(n, 1), 0.3, 60 * panel_area / 1e5)
         area = min(area, draw.disc_area(places.fine, panel_area, 0.7))
         style: dict = {"edgecolors": "0.15", "linewidths": 0.4 if n <= 2000 else 0, "s": area}
@@ -322,13 +316,30 @@ def _draw_fine(
     return float(np.sqrt(area) / 2)
 
 
-def _draw_fine_edges(
+def _draw_lines(
     ax: Axes, C: Coarsening, places: Places, colors: np.ndarray, proper: np.ndarray
 ) -> str:
-    """Draw the edges that are not loops, unless there are too many, and return a description."""
+    """Draw links between clusters, or edges unless there are too many; return a description.
+
+    ``proper`` is the mask of edges that are not loops.
+    """
     from matplotlib.colors import to_rgba
 
-    edges, negative = C.fine.edges[proper], draw.signed_weights(C.fine)[proper] < 0
+    edges = C.fine.edges[proper]
+    if places.by_quotient:
+        counts = np.diff(C.clusters.pair_ptr)
+        kept = counts[places.links]
+        widths = 0.4 + 3.5 * np.sqrt(kept / kept.max(initial=1))
+        sums_are_negative = _draw_pairs(ax, C, places, "links", widths, "0.6", 1)
+        K, between, all_drawn = len(colors), int(counts.sum()), len(kept) == len(counts)
+        what = "lines: " + ("" if all_drawn else f"{int(kept.sum()):,} of ")
+        what += f"{between:,} edges between clusters\n"
+        what += "red: negative sum of weights; " if sums_are_negative else ""
+        what += f"{len(edges) - between:,} inside not drawn"
+        if len(counts) > K * (K - 1) / 4 and not all_drawn:
+            what += f"\n{len(counts):,} pairs of clusters are linked: distances mean little"
+        return what
+    negative = draw.signed_weights(C.fine)[proper] < 0
     if len(edges) > draw.LINES:
         return f"{len(edges):,} edges not drawn"
     few = len(edges) <= draw.MARKERS
@@ -347,22 +358,6 @@ def _draw_fine_edges(
         what = what if few else "thick: inside a cluster, thin: crossing"
         what += "; red: negative"
     return what
-
-
-def _draw_links(ax: Axes, C: Coarsening, places: Places, n_edges: int) -> str:
-    """Draw a line for each retained link between clusters, and return a description of them."""
-    counts = np.diff(C.clusters.pair_ptr)
-    kept = counts[places.links]
-    widths = 0.4 + 3.5 * np.sqrt(kept / kept.max(initial=1))
-    negative = _draw_pairs(ax, C, places, "links", widths, "0.6", 1)
-    K, between, all_drawn = C.partition.n_clusters, int(counts.sum()), len(kept) == len(counts)
-    text = "lines: " + ("" if all_drawn else f"{int(kept.sum()):,} of ")
-    text += f"{between:,} edges between clusters\n"
-    text += "red: negative sum of weights; " if negative else ""
-    text += f"{n_edges - between:,} inside not drawn"
-    if len(counts) > K * (K - 1) / 4 and not all_drawn:
-        text += f"\n{len(counts):,} pairs of clusters are linked: distances mean little"
-    return text
 
 
 def _draw_pairs(

@@ -324,7 +324,16 @@ def places_of(C: Coarsening, pos: Any, faces: Any, view: Any, up: Any) -> Places
         many = len(edges) > min(LINES, max(n * n / 8, 1000))  # or most distances are 1 or 2
         hubs = n > MARKERS and np.bincount(edges.ravel()).max(initial=0) > 20 * len(edges) / n
         if many or hubs:
-            return _quotient_places(C)
+            # a disc of vertices for each cluster, and the strongest links between clusters
+            pairs, counts = C.clusters.pairs, np.diff(C.clusters.pair_ptr)
+            links = _strongest(pairs, counts.astype(np.float64), K)
+            layout = graph_layout(pairs[links], K)
+            centres = _apart(layout, np.sqrt(C.partition.sizes), pairs[links])
+            # a sunflower pattern, with the vertices of large degree in the middle
+            rank = _ranks(labels, -np.bincount(F.edges.ravel(), minlength=n))
+            places = centres[labels] + _sunflower(rank, 0.9 * np.sqrt(rank + 0.5))
+            how = "of clusters computed from the links between them"
+            return Places(places, centres, np.arange(n), np.ones(K, bool), links, None, True, how)
     flat, order, scene = flat_places(F, pos, faces, view, up)
     points, front = flat, np.arange(len(flat))
     if scene is not None:
@@ -344,19 +353,6 @@ def places_of(C: Coarsening, pos: Any, faces: Any, view: Any, up: Any) -> Places
             coarse = _off_lines(coarse, C.clusters.pairs, 0.7 * radius)
     links = seen[C.clusters.pairs].all(axis=1)
     return Places(flat, coarse, order, seen, links, scene, False, how)
-
-
-def _quotient_places(C: Coarsening) -> Places:
-    """Return a disc of vertices for each cluster, and the strongest links between clusters."""
-    K, pairs, labels = C.partition.n_clusters, C.clusters.pairs, C.partition.labels
-    links = _strongest(pairs, np.diff(C.clusters.pair_ptr).astype(np.float64), K)
-    centres = _apart(graph_layout(pairs[links], K), np.sqrt(C.partition.sizes), pairs[links])
-    # arrange vertices in a sunflower pattern, with those of large degree in the middle
-    rank = _ranks(labels, -np.bincount(C.fine.edges.ravel(), minlength=len(labels)))
-    places = centres[labels] + _sunflower(rank, 0.9 * np.sqrt(rank + 0.5))
-    order, seen = np.arange(len(labels)), np.ones(K, bool)
-    how = "of clusters computed from the links between them"
-    return Places(places, centres, order, seen, links, None, True, how)
 
 
 def _sunflower(rank: np.ndarray, distance: np.ndarray) -> np.ndarray:

@@ -69,7 +69,8 @@ def low_pairs(
     n = D.shape[1]
     if not D.data.any():
         return LowPairs(np.zeros(0), np.zeros((n, 0), D.dtype), 0, n, 0.0)
-    problem = LowProblem(D, k, eps, size)
+    level = max(linalg.zero_level(1, eps, 1.0), max(D.shape) * EPS) * size
+    problem = LowProblem(D, k, eps, size, level)
     X: Any = known
     if isinstance(known, LowPairs):
         X = known.vectors
@@ -132,11 +133,7 @@ class LowProblem(NamedTuple):
     k: int
     eps: float
     size: float
-
-    @property
-    def level(self) -> float:
-        """Threshold up to which singular values count as zero."""
-        return max(linalg.zero_level(1, self.eps, 1.0), max(self.D.shape) * EPS) * self.size
+    level: float  # up to which singular values count as zero
 
     def selected(
         self, X: np.ndarray, kernel: int, zero: float, is_all: bool

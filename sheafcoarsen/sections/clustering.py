@@ -64,14 +64,6 @@ class Level(NamedTuple):
         return Y if self.split is None else self.split.J @ Y
 
 
-def cluster_count(sheaf: CellularSheaf, growth: int) -> int:
-    """Return the number of clusters ``growth`` times the usual size, at least one per component."""
-    n = sheaf.n_vertices
-    by_dimension = min(sheaf.dim_c0 / (DIMENSION * growth), n / 4)
-    size = max(n / (VERTICES * growth), by_dimension)
-    return min(component_count(sheaf) - 1 + int(np.ceil(size)), n)
-
-
 def choose_clusters(
     sheaf: CellularSheaf, growth: int
 ) -> tuple[CellularSheaf, Partition, Split | None, bool]:
@@ -80,8 +72,11 @@ def choose_clusters(
     Hubs of clusters that are too large are split, which changes the sheaf; then vertices are
     removed from clusters that still are.
     """
-    labels = find_clusters(sheaf, cluster_count(sheaf, growth), "balls")[1]
-    partition, split = Partition(labels), None
+    n = sheaf.n_vertices
+    by_dimension = min(sheaf.dim_c0 / (DIMENSION * growth), n / 4)
+    wanted = int(np.ceil(max(n / (VERTICES * growth), by_dimension)))
+    count = min(component_count(sheaf) - 1 + wanted, n)  # at least one per component
+    partition, split = Partition(find_clusters(sheaf, count, "balls")[1]), None
     mean = sheaf.dim_c0 // partition.n_clusters
     # Ratio to the mean above which a cluster of more than 2 LAST growth dimensions is too large
     too_large = 4
@@ -184,13 +179,19 @@ def reduce_level(
     f, dims, K, dtype = sheaf.arrays, clusters.dims, clusters.n_clusters, sheaf.dtype
     map_size = int((sheaf.edge_dims * sheaf.vertex_dims[sheaf.edges].sum(axis=1)).max(initial=0))
     widths = np.zeros(K, np.int64)
-
-    def count(lo: int, hi: int) -> None:
-        n = int(dims[lo:hi].max())
-        lapack = svd_workspace(n, n, dtype, map_size)
-        kernels.count_kept(lo, hi, f, clusters, cut[0], lapack, widths)
-
-    threads.run_ranges(count, dims**3 + 1.0, serial_below=SERIAL_BELOW)
+    threads.run_ranges(
+        lambda lo, hi: kernels.count_kept(
+            lo,
+            hi,
+            f,
+            clusters,
+            cut[0],
+            svd_workspace(dims[lo:hi].max(), dims[lo:hi].max(), dtype, map_size),
+            widths,
+        ),
+        dims**3 + 1.0,
+        serial_below=SERIAL_BELOW,
+    )
     starts, loop_starts = ragged.offsets(dims * widths), ragged.offsets(widths**2)
     kept = kernels.Kept(
         widths=widths,

@@ -54,10 +54,8 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
     >>> bool(abs(G.tail_map(0) - F.head_map(0).T).max() < 1e-14)
     True
     """
-    signals, dims, dtype = _signals(checks.scalar_array("X", X))
-    n, d, s = len(dims), int(dims[0]), signals.shape[1]
-    edges = _edges_without_loops(edges, n)
-    m = len(edges)
+    signals, dims, dtype, edges = _checked(checks.scalar_array("X", X), edges)
+    n, d, s, m = len(dims), int(dims[0]), signals.shape[1], len(edges)
     transports, unique = np.empty((m, d, d), dtype), np.empty(m, bool)
     with threads.single_threaded_blas():
         # signals and matrices of one part fit into the cache
@@ -144,9 +142,8 @@ def fit_maps(
     >>> sc.fit_maps(signals.reshape(6, 2, 50), pairs, edge_dim=2, n_edges=6).edges.tolist()
     [[0, 1], [0, 5], [1, 2], [2, 3], [3, 4], [4, 5]]
     """
-    signals, dims, dtype = _signals(X)
+    signals, dims, dtype, edges = _checked(X, edges)
     s, eps, first = signals.shape[1], linalg.eps_of(dtype), ragged.offsets(dims)
-    edges = _edges_without_loops(edges, len(dims))
     rows = checks.whole_number("edge_dim", edge_dim, at_least=1)
     m, ends = len(edges), dims[edges]
     if (e := checks.first_true(ends.sum(axis=1) < rows)) is not None:
@@ -216,8 +213,13 @@ def _scaled(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.ldexp(parts, -exponents[:, None, None]).view(Z.dtype), exponents
 
 
-def _signals(X: MapsLike) -> tuple[np.ndarray, np.ndarray, np.dtype]:
-    """Return signals in double precision, shape (sum of d_v, s), the d_v and the given dtype."""
+def _checked(
+    X: MapsLike, edges: npt.ArrayLike
+) -> tuple[np.ndarray, np.ndarray, np.dtype, np.ndarray]:
+    """Return signals in double precision, the d_v, the given dtype, and the edges.
+
+    The signals have shape (sum of d_v, s). Loops are rejected: signals cannot determine their maps.
+    """
     data, dims, counts = flat_maps("X", X, None, "(n, d, s)")
     if not len(dims):
         raise ValueError("`X` must hold the signals of at least one vertex, got none")
@@ -230,19 +232,14 @@ def _signals(X: MapsLike) -> tuple[np.ndarray, np.ndarray, np.dtype]:
     if (row := checks.first_true(~np.isfinite(signals).all(axis=1))) is not None:
         v = int(np.searchsorted(first, row, side="right")) - 1
         checks.finite(f"`X[{v}]`", signals[first[v] : first[v + 1]])
-    return signals.astype(np.result_type(data.dtype, np.float64)), dims, data.dtype
-
-
-def _edges_without_loops(edges: npt.ArrayLike, n: int) -> np.ndarray:
-    """Return edges of n vertices; reject loops, whose maps signals cannot determine."""
     array = edge_array("edges", edges)
-    check_endpoints(array, n)
+    check_endpoints(array, len(dims))
     if (e := checks.first_true(array[:, 0] == array[:, 1])) is not None:
         raise ValueError(
             f"`edges[{e}]` = {tuple(array[e].tolist())} is a loop, whose maps "
             f"signals cannot determine: omit it"
         )
-    return array
+    return signals.astype(np.result_type(data.dtype, np.float64)), dims, data.dtype, array
 
 
 def _warn(category: type[Warning], edges: np.ndarray, message: str) -> None:

@@ -156,7 +156,15 @@ def _flow(
     eps: float,
 ) -> list[np.ndarray]:
     """Return exp(-2 tau L / beta) x for each tau, with truncation errors up to 2 eps norm(x)."""
-    coefficients = [_coefficients(tau, eps) for tau in taus]
+    coefficients = []
+    for tau in taus:  # exp(-tau (1 - z)) = sum_k c_k T_k(z)
+        # c_k is the probability that a random walk in continuous time is at distance k from its
+        # start, so Bernstein's inequality bounds the tail
+        decay = np.log(2 / eps)
+        last = int(decay / 3 + np.sqrt(decay**2 / 9 + 2 * decay * tau)) + 1
+        c = scipy.special.ive(np.arange(last + 1), tau)
+        c[1:] *= 2
+        coefficients.append(c[np.cumsum(c[::-1])[::-1] > eps])
     term = x.copy()
     totals = [c[0] * term for c in coefficients]
     # recurrence for the differences, which stay small where L x is small (Reinsch):
@@ -169,14 +177,3 @@ def _flow(
             if k < len(c):
                 total += c[k] * term
     return totals
-
-
-def _coefficients(tau: float, eps: float) -> np.ndarray:
-    """Return c_k with exp(-tau (1 - z)) = sum_k c_k T_k(z), omitting a tail of at most 2 eps."""
-    # c_k is the probability that a random walk in continuous time is at distance k from its start,
-    # so Bernstein's inequality bounds the tail
-    decay = np.log(2 / eps)
-    last = int(decay / 3 + np.sqrt(decay**2 / 9 + 2 * decay * tau)) + 1
-    c = scipy.special.ive(np.arange(last + 1), tau)
-    c[1:] *= 2
-    return c[np.cumsum(c[::-1])[::-1] > eps]

@@ -12,10 +12,11 @@ import numpy.typing as npt
 
 from sheafcoarsen._support import ReadOnly, checks, linalg, ragged, tables, threads
 from sheafcoarsen.exceptions import NotConverged
+from sheafcoarsen.operators import coboundary
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, unit_sheaf
 from sheafcoarsen.solve._solver import tolerance
 from sheafcoarsen.solve.block_matrix import norms
-from sheafcoarsen.solve.conjugate_gradients import independent
+from sheafcoarsen.solve.conjugate_gradients import independent, weighted
 from sheafcoarsen.solve.eigensolver import (
     Eigenpairs,
     EigenProblem,
@@ -231,9 +232,10 @@ def _finished(
     pencil, n_zero = problem.pencil, found.sections.shape[1]
     values, X = found.values, found.vectors
     if found.method != "dense":
-        values, X = resolved(pencil.delta, values, X, problem.count_near(values, X))
+        values, X = resolved(coboundary(pencil.sheaf), values, X, problem.count_near(values, X))
     values, X = np.append(np.zeros(n_zero), values), np.hstack([found.sections, X])
-    residuals, squares = pencil.residuals(values, X) / (pencil.norm or 1.0), norms(X) ** 2
+    residuals = norms(pencil.apply(X) - weighted(pencil.mass, X) * values) / (pencil.norm or 1.0)
+    squares = norms(X) ** 2
     values, residuals, squares = (
         np.repeat(each, pencil.copies) for each in (values, residuals, squares)
     )

@@ -15,7 +15,7 @@ from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import CellularSheaf, check_sheaf, sheaf_like, unit_sheaf
 from sheafcoarsen.solve._least_squares import NormalEquations
 from sheafcoarsen.solve._solver import Solver, solve_in_range
-from sheafcoarsen.solve.block_matrix import unit_blocks
+from sheafcoarsen.solve.block_matrix import unit_roots
 
 Method = Literal["auto", "exact", "sketch"]
 
@@ -127,7 +127,7 @@ def _by_decomposition(F: CellularSheaf, delta: scipy.sparse.csr_array, rank: int
     if not rank:
         return np.zeros(F.dim_c1)
     L = scipy.sparse.csr_array(delta.conj().T @ delta)
-    unit = scipy.sparse.csr_array(delta @ unit_blocks(L, F.vertex_dims)[1])
+    unit = scipy.sparse.csr_array(delta @ unit_roots(L, F.vertex_dims)[1])
     W = np.linalg.eigh((unit.conj().T @ unit).toarray())[1][:, F.dim_c0 - rank :]
     parts = [unit[first : first + ROWS] for first in range(0, unit.shape[0], ROWS)]
     gram = sum(image.conj().T @ image for image in (part @ W for part in parts))

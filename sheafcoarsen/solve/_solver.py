@@ -22,7 +22,7 @@ from sheafcoarsen.sheaf import (
     trusted_sheaf,
     unit_sheaf,
 )
-from sheafcoarsen.solve.block_matrix import Matrix, adjoint, scaled, unit_blocks
+from sheafcoarsen.solve.block_matrix import Matrix, adjoint, scaled, unit_roots
 from sheafcoarsen.solve.conjugate_gradients import (
     column_norms,
     conjugate_gradients,
@@ -133,7 +133,7 @@ class Solver:
             L = scipy.sparse.csr_array(L + shift * scipy.sparse.eye_array(*L.shape, format="csr"))
         self._L = L
         self._norm = linalg.inf_norm(L)
-        blocks, roots = unit_blocks(L, free.vertex_dims)
+        blocks, roots = unit_roots(L, free.vertex_dims)[:2]
         self._scaling = adjoint(roots)
         # eliminate leaves and chains, so that the methods solve on the remaining sheaf only
         reduced = without_leaves(self._unit_sheaf) if shift == 0 else None
@@ -145,7 +145,7 @@ class Solver:
             is_cheap = A.shape[0] <= DIRECT_BELOW or fills_little(A)
             self.method = "direct" if is_cheap else "multigrid"
         if reduced is not None and self.method != "multigrid":
-            blocks, roots = unit_blocks(A, left.vertex_dims)
+            blocks, roots = unit_roots(A, left.vertex_dims)[:2]
         self.levels: tuple[int, ...] = (A.shape[0],)
         self._multigrid: Multigrid | None = None
         self._kernel: Any = None

@@ -126,12 +126,6 @@ def in_blocks(A: Matrix, row_dims: np.ndarray, column_dims: np.ndarray) -> Matri
     return A.tobsr((rows, columns))
 
 
-def unit_blocks(A: Matrix, dims: np.ndarray) -> tuple[Matrix, Matrix]:
-    """Return a matrix in the format of ``in_blocks``, and the S of ``unit_roots`` for it."""
-    blocks = in_blocks(A, dims, dims)
-    return blocks, unit_roots(blocks, dims)[0]
-
-
 def block_roots(blocks: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
     """Return S with S* D S = I for each Hermitian block D, shape (n, d, d), and S^{-1}.
 
@@ -155,12 +149,14 @@ def block_roots(blocks: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarra
     return roots, inverses
 
 
-def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix, Matrix]:
-    """Return a block diagonal S such that S* A S has unit diagonal blocks, and T = S^{-1}.
+def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix, Matrix, Matrix]:
+    """Return A in the format of ``in_blocks``, and block diagonal S and T = S^{-1}.
 
-    If a diagonal block D has eigenvalues that are zero to working accuracy or at most ``least``,
-    S* D S and T S are the projection onto the other eigenvectors.
+    S* A S has unit diagonal blocks. If a diagonal block D of A has eigenvalues that are zero to
+    working accuracy or at most ``least``, S* D S and T S are the projection onto the other
+    eigenvectors.
     """
+    A = in_blocks(A, dims, dims)
     starts, at = ragged.offsets(dims), ragged.offsets(dims**2)
     D, S, T = np.zeros((3, int(at[-1])), A.dtype)  # block after block
     if A.format == "bsr":
@@ -180,10 +176,11 @@ def unit_roots(A: Matrix, dims: np.ndarray, least: float = 0.0) -> tuple[Matrix,
     of_row = np.repeat(dims, dims)
     layout = ragged.ranges(np.repeat(starts[:-1], dims), of_row), ragged.offsets(of_row)
     indices, indptr = (each.astype(A.indptr.dtype) for each in layout)
-    return tuple(
+    S, T = (
         in_blocks(scipy.sparse.csr_array((out, indices, indptr), A.shape), dims, dims)
         for out in (S, T)
     )
+    return A, S, T
 
 
 def scaled(left: Matrix | None, A: Matrix, right: Matrix) -> Matrix:

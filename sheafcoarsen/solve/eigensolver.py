@@ -45,7 +45,6 @@ from sheafcoarsen.solve.conjugate_gradients import (
     orthonormal,
     orthonormal_complement,
     refined_kernel,
-    weighted,
 )
 from sheafcoarsen.solve.multigrid import NEAR_SINGULAR, Multigrid, padded
 
@@ -160,19 +159,13 @@ class Pencil:
         return independent(Z)
 
     @cached_property
-    def delta(self) -> scipy.sparse.csr_array:
-        """The coboundary."""
-        return coboundary(self.sheaf)
-
-    def residuals(self, values: np.ndarray, X: np.ndarray) -> np.ndarray:
-        """Return norm(L x - t M x) for every pair."""
-        return norms(self.apply(X) - weighted(self.mass, X) * values)
-
-    @cached_property
     def cycle(self) -> Multigrid:
         """The multigrid cycle from the sheaf's own coarsening."""
         cycle = Multigrid(self.sheaf, L=self.L, progress=self.progress)
-        cycle.forget()
+        # free half of the memory: the cycle does not need the coarsenings and A_0
+        cycle.coarsenings = []
+        if len(cycle.operators) > 1:
+            cycle.operators[0] = None
         return cycle
 
     @cached_property
@@ -278,7 +271,7 @@ def lowest_eigenpairs(
         lifted = cycle.lift(scipy.linalg.eigh(cycle.operators[-1].toarray())[1][:, :m])
         start = np.hstack([start, lifted[:, norms(lifted) > 0]])
         if cycle.unseen:  # add random vectors in the kernels of L's diagonal blocks
-            S, T = unit_roots(pencil.L, pencil.sheaf.vertex_dims)
+            _, S, T = unit_roots(pencil.L, pencil.sheaf.vertex_dims)
             Y = linalg.normal(rng, (pencil.n, min(cycle.unseen, problem.k + 1)), dtype)
             Y = Y - T @ (S @ Y)
             start = np.hstack([Y[:, norms(Y) > 0], start])
@@ -328,13 +321,13 @@ def _kernel(problem: EigenProblem, method: str) -> Basis:
 def dense(problem: EigenProblem) -> Eigenpairs:
     """Return pairs from a dense decomposition; the mass does not affect the number of zeros."""
     pencil, k = problem.pencil, problem.k
-    A = pencil.L.toarray()
+    A, delta = pencil.L.toarray(), coboundary(pencil.sheaf)
     values, X = scipy.linalg.eigh(A)
     low = 0.1  # up to this eigenvalue, relative to norm(L, inf), rounding may mix in the kernel
     m = int((values <= low * pencil.norm).sum())
-    values, X = resolved(pencil.delta, values, X, m)
+    values, X = resolved(delta, values, X, m)
     # threshold for singular values of delta, from rounding of the maps
-    level = linalg.zero_level(max(pencil.delta.shape), EPS, np.sqrt(pencil.norm))
+    level = linalg.zero_level(max(delta.shape), EPS, np.sqrt(pencil.norm))
     if pencil.single:  # agrees with global_sections
         level = max(level, linalg.zero_level(1, linalg.eps_of(np.float32), np.sqrt(pencil.norm)))
     zeros = int((values[:m] <= level**2).sum())
@@ -346,7 +339,7 @@ def dense(problem: EigenProblem) -> Eigenpairs:
         m = int((values <= low * abs(A).sum(axis=1).max()).sum())
         C = scipy.linalg.qr(X[:, :m].conj().T @ (roots * sections))[0][:, zeros:]
         values, X = values[zeros:], np.hstack([X[:, :m] @ C, X[:, m:]]) / roots
-        values, X = resolved(pencil.delta, values, X, m - zeros)
+        values, X = resolved(delta, values, X, m - zeros)
     return Eigenpairs(values[: k + 1], X[:, : k + 1], sections, "dense", "dense")
 
 

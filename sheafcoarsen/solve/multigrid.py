@@ -31,7 +31,6 @@ from sheafcoarsen.solve.block_matrix import (
     real_columns,
     real_form,
     scaled,
-    unit_blocks,
     unit_roots,
 )
 
@@ -74,7 +73,7 @@ class Multigrid:
         L = laplacian(sheaf) if L is None else L
         self.sheaf = sheaf
         self._norm = linalg.inf_norm(L)
-        L, self.roots = unit_blocks(L, sheaf.vertex_dims)
+        L, self.roots = unit_roots(L, sheaf.vertex_dims)[:2]
         A = scaled(self.roots, L, self.roots)
         # dimension of the space of stalk vectors that all maps, and hence the cycle, send to 0:
         # diagonal blocks of A are projections along them
@@ -136,12 +135,6 @@ class Multigrid:
             divisors[np.flatnonzero(zero)[seen <= level]] = np.inf
         inverse = (vectors / divisors) @ vectors.conj().T
         self._inverse = (real_form(inverse) if A.dtype.kind == "c" else inverse).astype(np.float32)
-
-    def forget(self) -> None:
-        """Free half the memory: the coarsenings and A_0, which the cycle does not need."""
-        self.coarsenings = []
-        if len(self.operators) > 1:
-            self.operators[0] = None
 
     def kernel(self) -> np.ndarray | None:
         """Return an orthonormal basis of ker L, or None if coarsening does not determine it."""
@@ -248,10 +241,9 @@ def _next_level(A: Matrix, top: float, C: Coarsening) -> tuple[Matrix, Matrix, M
     # no smoothing if, near hubs, P* A P would take more than 30 operations per entry of A
     if (width**2).sum() <= 30 * A.nnz:
         P = smoothed
-    product = in_blocks(adjoint(P) @ (A @ P), dims, dims)
     # P* A P has a relative accuracy of 1e-13: directions with less energy, which P maps near the
     # kernel of L, are dropped from the next level
-    S = unit_roots(product, dims, 1e-13)[0]
+    product, S = unit_roots(adjoint(P) @ (A @ P), dims, 1e-13)[:2]
     return scaled(S, product, S), scaled(None, P, S), S
 
 

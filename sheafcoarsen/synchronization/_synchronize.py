@@ -114,8 +114,18 @@ def synchronize(
         if start is not None or method != "auto":
             given = "start" if start is not None else "method"
             raise ValueError(f"`{given}` has no effect with `robust`, which computes its own start")
-        name = "tls"
-        weights, poses = truncated_fit(connection, _trusted(F, trusted, connection), refine)
+        name, edges = "tls", connection.edges
+        mask = np.zeros(len(edges), bool)  # of trusted edges: as given, or odometry
+        if trusted is not None:
+            mask[edge_indices("trusted", trusted, len(edges))] = True
+        elif isinstance(F, PoseGraph):
+            ordered = order_of(F)[edges]
+            steps = np.flatnonzero(np.abs(np.diff(ordered)) == 1)
+            # if several measurements join the same poses, only the first counts as odometry
+            odometry = steps[np.unique(ordered[steps].min(axis=1), return_index=True)[1]]
+            if np.isin(edges, edges[odometry]).all():  # it reaches every measured pose
+                mask[odometry] = True
+        weights, poses = truncated_fit(connection, mask, refine)
     elif trusted is not None:
         raise ValueError("`trusted` has no effect without `robust`: also pass robust='tls'")
     else:
@@ -147,24 +157,6 @@ def synchronize(
                 SingularProblemWarning,
             )
     return found
-
-
-def _trusted(
-    F: CellularSheaf | PoseGraph, trusted: npt.ArrayLike | None, connection: Connection
-) -> np.ndarray:
-    """Return the mask of trusted edges: as given, or odometry if it reaches every measured pose."""
-    edges = connection.edges
-    mask = np.zeros(len(edges), bool)
-    if trusted is not None:
-        mask[edge_indices("trusted", trusted, len(edges))] = True
-    elif isinstance(F, PoseGraph):
-        ordered = order_of(F)[edges]
-        steps = np.flatnonzero(np.abs(np.diff(ordered)) == 1)
-        # if several measurements join the same poses, only the first counts as odometry
-        odometry = steps[np.unique(ordered[steps].min(axis=1), return_index=True)[1]]
-        if np.isin(edges, edges[odometry]).all():
-            mask[odometry] = True
-    return mask
 
 
 def _given_rotations(start: npt.ArrayLike, connection: Connection) -> np.ndarray:

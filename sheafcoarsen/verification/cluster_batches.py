@@ -14,7 +14,6 @@ from scipy.sparse import csr_array
 
 from sheafcoarsen._support import ragged, threads
 from sheafcoarsen.coarsening import Coarsening
-from sheafcoarsen.operators import laplacian
 from sheafcoarsen.sheaf import CellularSheaf, trusted_sheaf
 
 PIECE = 60_000
@@ -78,7 +77,7 @@ class Piece:
     def __init__(
         self, C: Coarsening, lo: int, hi: int, edges: np.ndarray, coarse_edges: np.ndarray
     ) -> None:
-        self.C, self.lo, self.hi, self.edges, self.coarse_edges = C, lo, hi, edges, coarse_edges
+        self.lo, self.hi, self.edges, self.coarse_edges = lo, hi, edges, coarse_edges
         double = np.result_type(C.fine.dtype, C.prolongation.dtype, np.float64)
         labels, starts = C.partition.labels, C.partition.cluster_offsets
         self.own = C.partition.members[starts[lo] : starts[hi]]
@@ -100,18 +99,6 @@ class Piece:
         self.labels = renumbered(labels[self.vertices], self.clusters)
         # edges inside a cluster, as indices in the batch
         self.internal = np.flatnonzero(np.equal(*self.labels[self.sheaf.edges].T))
-
-    def R(self) -> csr_array:
-        """Return the rows of R in the batch, with columns numbered as in the batch."""
-        C = self.C
-        columns = ragged.range_of_blocks(C.sheaf.vertex_offsets, self.clusters)
-        R = C.prolongation[self.coordinates]
-        shape = (len(self.coordinates), len(self.column_cluster))
-        return csr_array((R.data, renumbered(R.indices, columns), R.indptr), shape=shape)
-
-    def L(self) -> csr_array:
-        """Return the rows of L that belong to the clusters of the batch."""
-        return laplacian(self.sheaf)[: self.n_rows]
 
     def gram(self, X: csr_array) -> csr_array:
         """Return the rows of X* X that belong to the clusters."""

@@ -7,14 +7,13 @@ sparsification with the fine sheaf.
 from typing import Any
 
 import numpy as np
-from scipy.sparse import csr_array, eye_array
+from scipy.sparse import eye_array
 
 from sheafcoarsen._support import linalg, ragged
 from sheafcoarsen.elimination import Elimination
 from sheafcoarsen.operators import coboundary, laplacian
 from sheafcoarsen.sections import global_sections
 from sheafcoarsen.sheaf import (
-    CellularSheaf,
     both_ends,
     component_labels,
     edge_subset,
@@ -79,18 +78,12 @@ class SchurEvidence:
         around = self.largest_around(sizes)
         return relative_residual(errors, self.n, self.eps, around, blocks=("vertex",))
 
-    def spread(self, rows: csr_array) -> csr_array:
-        """Pad a matrix on the retained coordinates with zero rows to all coordinates."""
-        place = eye_array(len(self.vertex), format="csr")[:, self.kept]
-        return csr_array(place @ rows)
-
 
 def _schur_complement(e: SchurEvidence) -> Outcome:
     """L P = S at retained vertices and 0 at all others, so P* L P = S is the Schur complement."""
     P = e.K.prolongation
-    product = e.L @ P
-    size = e.products @ abs(P) + e.spread(abs(e.S))
-    return e.by_vertex(product - e.spread(e.S), size), "exact"
+    pad = eye_array(len(e.vertex), format="csr")[:, e.kept]  # adds zero rows at all others
+    return e.by_vertex(e.L @ P - pad @ e.S, e.products @ abs(P) + pad @ abs(e.S)), "exact"
 
 
 def _solutions(e: SchurEvidence) -> Outcome:
@@ -122,12 +115,6 @@ def _is_too_large(e: SchurEvidence) -> str | None:
     return None
 
 
-def _in_double(sheaf: CellularSheaf) -> np.ndarray:
-    """Return delta as a dense matrix in double precision."""
-    delta = coboundary(sheaf)
-    return delta.astype(np.result_type(delta.dtype, np.float64)).toarray()
-
-
 def _zero(sigma: np.ndarray, n: int, eps: float) -> float:
     """Return the level up to which the singular values of delta count as zero; n is its size."""
     level = max(linalg.zero_level(1, eps, 1.0), n * linalg.eps_of(float))
@@ -136,8 +123,8 @@ def _zero(sigma: np.ndarray, n: int, eps: float) -> float:
 
 def _sections(e: SchurEvidence) -> Outcome:
     """The fine dim H^0 is the dim H^0 of the reduced sheaf plus dim ker L_ee."""
-    delta = _in_double(e.fine)
-    left = _in_double(unit_sheaf(e.K.sheaf, e.unit)[0])
+    delta = coboundary(e.fine).toarray()
+    left = coboundary(unit_sheaf(e.K.sheaf, e.unit)[0]).toarray()
     level = _zero(np.linalg.svd(delta, compute_uv=False), max(delta.shape), e.eps)
     fine, reduced, lost = (
         matrix.shape[1] - np.linalg.matrix_rank(matrix, tol=level)
@@ -148,7 +135,7 @@ def _sections(e: SchurEvidence) -> Outcome:
 
 def _least_norm(e: SchurEvidence) -> Outcome:
     """Extensions are orthogonal to cochains of zero energy that vanish on retained vertices."""
-    delta = _in_double(e.fine)[:, e.gone]
+    delta = coboundary(e.fine).toarray()[:, e.gone]
     _, sigma, adjoint = np.linalg.svd(delta)
     level = _zero(sigma, max(delta.shape), e.eps)
     kernel = adjoint[int((sigma > level).sum()) :]

@@ -101,7 +101,12 @@ class Evidence:
     def _measure(self, piece: Piece) -> tuple[float, float]:
         """Store all residuals of a batch; return the norms of its rows of L and delta."""
         k, here, rows = piece.hi - piece.lo, slice(piece.lo, piece.hi), piece.row_cluster
-        R, L, delta = piece.R(), piece.L(), coboundary(piece.sheaf)
+        L, delta = laplacian(piece.sheaf)[: piece.n_rows], coboundary(piece.sheaf)
+        # the rows of R in the batch, with columns numbered as in the batch
+        R = self.C.prolongation[piece.coordinates]
+        columns = ragged.range_of_blocks(self.C.sheaf.vertex_offsets, piece.clusters)
+        shape = (len(piece.coordinates), len(columns))
+        R = csr_array((R.data, renumbered(R.indices, columns), R.indptr), shape=shape)
         own_R = R[: piece.n_rows, : piece.n_columns]
         delta_R = csr_array(delta @ R)
         self.R_norms[here] = linalg.norms_by(own_R, rows, None, k)
@@ -244,7 +249,7 @@ class Evidence:
         if modes.operator.spectral:  # blockdiag(L_a)
             operator = laplacian(part_of(piece.sheaf, piece.internal, np.arange(len(piece.own))))
         else:  # blockdiag(L[C_a, C_a])
-            L = coo_array(piece.L()[:, : piece.n_rows])
+            L = coo_array(laplacian(piece.sheaf)[: piece.n_rows, : piece.n_rows])
             row, column = L.coords
             same = rows[row] == rows[column]
             operator = csr_array((L.data[same], (row[same], column[same])), shape=L.shape)
@@ -323,7 +328,8 @@ class Evidence:
         n = np.maximum(dims, terms)
 
         def measure(piece: Piece) -> tuple[RelativeResidual, np.ndarray]:
-            L, own, width = piece.L(), piece.own, len(piece.vertices)
+            L, own = laplacian(piece.sheaf)[: piece.n_rows], piece.own
+            width = len(piece.vertices)
             sizes = dims[piece.vertices]
             D, roots_here = (
                 ragged.block_diagonal(ragged.blocks(data, starts, piece.vertices), sizes)

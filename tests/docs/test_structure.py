@@ -168,11 +168,6 @@ def test_the_documented_layers_are_those_of_the_linter():
     assert len(rows) <= MOST_LAYERS
 
 
-def test_every_package_has_a_layer():
-    packages = {path.stem for path in ROOT.iterdir() if path.suffix == ".py" or path in FOLDERS}
-    assert set().union(*layers_of_the_linter()) == packages - {"__init__"}
-
-
 # ---------------------------------------------------------------- one source for each thing
 
 

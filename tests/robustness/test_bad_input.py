@@ -62,6 +62,7 @@ HUGE = 10**30
 RAGGED_SHEAF = CellularSheaf.random(PATH, [2, 2, 1, 2], 2, seed=1)
 DENSE = ADJACENCY.toarray()
 SOLVE = sc.Solver(F, shift=1.0)
+MODES = sc.eigenmodes(F, 2)
 CERTIFICATE = sc.certificate(C)
 ELIMINATION = sc.eliminate(F)
 COLUMNS = sc.from_edge_index([[0, 1], [1, 0]], np.ones((2, 1, 1)))
@@ -116,6 +117,12 @@ def out_of_another_pattern():
     assert out.shape == sc.laplacian(first).shape
     assert out.nnz == sc.laplacian(first).nnz
     return sc.LaplacianPattern(first).fill(first, out=out)
+
+
+def scaled(factor):
+    """Return F in another unit, in the scalar type of the factor."""
+    maps = (np.multiply(factor, data, dtype=type(factor)) for data in (F.tail_data, F.head_data))
+    return F.with_maps(*maps)
 
 
 def same_bits(dtype, i, j):
@@ -310,7 +317,11 @@ sc.coarsen(sheaf=F, P=P, rank=2, local_operator="internal", progress=False, loop
 sc.coarsen(sheaf=F, P=P, rank=M, local_operator="internal", progress=False, loops=True)
     sheaf=F.with_labels(None) -> `rank` holds LocalModes of another sheaf
     rank=ANOTHER_PARTITION -> `rank` holds LocalModes of another partition
+    rings=1 -> `rings` applies only to modes computed by this call: omit it or LocalModes in `rank`
+    target=1.0 -> `target` applies only to modes computed by this call: omit it or LocalModes
 sc.coarsen(sheaf=F, P=P, basis=BASIS, loops=True)
+    rings=1 -> `rings` applies only to modes computed by this call: omit it or `basis`
+    target=1.0 -> `target` applies only to modes computed by this call: omit it or `basis`
     basis=[np.eye(4), RAGGED] -> `basis[1]` must be a rectangular array of numbers
     basis=[np.ones((4, 1))] -> `basis` must hold one array per cluster, 2 in all, got 1
     basis=3 -> TypeError: `basis` must be a sequence of arrays, one per cluster, got int
@@ -467,6 +478,8 @@ POOLED.lift(x=POOLED.x)
     x=np.ones(4) -> `x` must be 2-dimensional
     x=[[0.0, 1.0], [np.nan, 0.0]] -> `x` must be finite, got nan at index (1, 0)
 POOLED.refresh(sheaf=F, X=np.ones((4, 6)))
+    sheaf=CellularSheaf.random(EDGES[:2], 2, 2), X=np.ones((3, 6)) -> use HiSP for another graph
+    X=np.ones((5, 2)) -> `X` must have shape (N, d h)
 sc.readout(x=np.ones((3, 2)), how="max")
     how="median" -> `how` must be one of 'mean', 'sum', 'max', got 'median'
     x=np.ones(3) -> `x` must be 2-dimensional, got shape (3,): pass x[:, None]
@@ -556,6 +569,15 @@ sc.eigenmodes(sheaf=F, k=2, tol=1e-8, method="auto", mass=[1.0] * 4, start=X[:, 
     tol=1e-18 -> `tol` must be at least 2e-15, the level of
     mass=np.zeros(4) -> got 0 at vertex 0; areas are 0 at vertices of no face
     k=3, mass=np.full(4, 1e-320) -> `mass` is so small that eigenvalues reach 1e3
+    sheaf=scaled(1e100), k=3, mass=np.full(4, 1e-110) | k=3, mass=np.full(4, 1e-310)
+        -> which overflows float64: use masses in a smaller unit
+    sheaf=scaled(1e-100), k=3, mass=np.full(4, 1e200) -> which underflows float64: use masses in a
+    sheaf=scaled(np.float32(1)), k=3, mass=np.full(4, 1e-80) |
+        sheaf=scaled(np.float32(1)), k=3, mass=np.full(4, 1e-42)
+        -> which overflows float32: use masses in a smaller unit
+    sheaf=scaled(np.float32(1)), k=3, mass=np.full(4, 1e50) |
+        sheaf=scaled(np.float32(1)), k=3, mass=np.full(4, 1e95)
+        -> which underflows float32: use masses in a larger unit
     mass=[1, 1, 1, 1e-30] -> `mass` must not differ by more than a factor of 1e+20, got 1e-30 at
         vertex 3 and 1 at vertex 0
     mass=[1.0, -1.0, 1.0, 1.0] | mass=[1.0, np.nan, 1.0, 1.0] | mass=[1.0, np.inf, 1.0, 1.0]
@@ -590,7 +612,9 @@ SOLVE(b=X, tol=1e-8, x0=X)
     b=X * np.nan -> `b` must be finite, got nan in row 0
     tol=1e-17 -> `tol` must be at least 2e-15
     x0=np.ones((8, 2)) -> `x0` must have the shape of `b`
+    x0=1j * X -> TypeError: `x0` is complex, but `b` and the sheaf are real
 SOLVE.update(sheaf=F)
+    sheaf=RAGGED_SHEAF -> must have the graph and the stalks
 sc.least_squares(sheaf=F, b=np.ones(F.dim_c1), vertices=[0, 2], values=[[1.0, 2.0], [3.0, 4.0]],
         tol=1e-10, method="auto", progress=False)
     b=np.zeros(3) -> `b` must have shape (dim_c1,) or (dim_c1, h) with dim_c1 = 6
@@ -737,6 +761,9 @@ sc.eliminate(sheaf=F, keep=[0, 3], max_neighbors=2)
     keep=np.zeros(3, bool) -> `keep`, a mask, must have shape (4,), got (3,)
     max_neighbors=-1 -> `max_neighbors` must be
     max_neighbors=2.5 | max_neighbors=True -> TypeError: `max_neighbors` must be
+ELIMINATION.extend(X) -> dim_c0 = 0 of the reduced sheaf
+ELIMINATION.reduce(X[1:]) -> dim_c0 = 8 of the fine sheaf
+ELIMINATION.extend(np.zeros((0, 2)), np.ones((8, 3))) -> `b` must have as many columns as `z`
 gallery.bar_framework(graph=PATH, points=TETRAHEDRON)
     points=[[0.0], [1.0], [1.0], [2.0]] -> edge 1 (1, 2) has length zero
     graph=[[0, 1], [1, 1]], points=[[0.0], [1.0]] -> edge 1 (1, 1) has length zero
@@ -814,6 +841,12 @@ H.recoarsen(COLUMNS) | sc.Hierarchy(F, ()).recoarsen(COLUMNS)
         -> its edges differ, there are 1 of them, not 3: use coarsen_levels for another
 sc.Hierarchy(F, H[1:]) -> `levels[0]` must be a coarsening of `fine`
 sc.Hierarchy(F, [C, C]) -> `levels[1]` must be a coarsening of `levels[0].sheaf`
+sc.sparsify(F, 0.5, seed=np.random.RandomState(3))
+        -> TypeError: `seed` must be None, a non-negative integer or a numpy Generator
+sc.Hierarchy(F, scipy.sparse.bsr_array(np.eye(2)))
+        -> TypeError: `levels` must be a sequence of coarsenings, got bsr_array
+sc.disjoint_union(scipy.sparse.bsr_array(np.eye(2)))
+        -> TypeError: `sheaves` must be a sequence of sheaves, got bsr_array
 sc.Hierarchy(F, (C, F)) -> TypeError: `levels[1]` must be a Coarsening, got
 sc.Hierarchy(F, H.levels, seconds=(1.0, 2.0)) -> TypeError: seconds
 sc.select(C, 2)
@@ -833,6 +866,8 @@ sc.coarsen_levels(CellularSheaf.constant(nx.path_graph(2000)), 2, rank=1, method
         -> level 0: `n_clusters` must be at most 500 for method "spectral"
 sc.HiSP(10**9, 2)(F, np.ones((4, 6))) -> pads the pooled features to 6e+09 entries, which do not
 sc.HiSP(HUGE, 2)(F, np.ones((4, 6))) -> pads the pooled features to 6e+30 entries, which do not fit
+sc.coarsen(F_COMPLEX, P, basis=[1e300 * BASIS[0], BASIS[1]])
+        -> `basis[0]` must be finite in complex64, got 1e+300 in row 0
 sc.coarsen(F, P, 1, loops="no") -> TypeError: `loops` must be True or False, got 'no'
 sc.coarsen(F, P, 1, compress="no") -> TypeError: `compress` must be True or False, got
 sc.coarsen(F, P, 1, progress="no") -> TypeError: `progress` must be True or False, got
@@ -852,6 +887,21 @@ in_folder(lambda folder: sc.save(folder, C)) -> IsADirectoryError: is a folder, 
 in_folder(sc.load) -> IsADirectoryError: Is a directory
 sc.read_graph("absent.txt", -1) -> `dim` must be at least 0, got -1
 sc.read_graph("absent.txt", 2.0) -> TypeError: `dim` must be an integer, got 2.0
+sc.laplacian_operator(F) @ np.ones(8, object) | sc.laplacian_operator(F) @ np.array(8 * ["a"]) |
+        sc.laplacian_operator(F) @ np.ones((8, 1), np.longdouble)
+        -> TypeError: `x` must hold numbers in single or double precision
+sc.Sparsification(F, F, np.arange(3), np.ones(2)) -> `weights` must have shape (3,)
+sc.Sparsification(F, F, np.arange(3)[::-1], np.ones(3)) |
+        sc.Sparsification(F, F, np.array([0, 0, 2]), np.ones(3))
+        -> the sparsification is inconsistent: `edges` must be ascending indices of the 3 edges
+sc.Sparsification(C.sheaf, F, np.arange(3), np.ones(3)) -> the sparsification is inconsistent:
+sc.spectral_quality(C, 1, C) -> TypeError: `fine` must be Eigenmodes or a SpectralQuality, got Coar
+sc.spectral_quality(C, 1, sc.eigenmodes(C.sheaf, 1)) -> `fine` must belong to C.fine, whose C^0
+sc.spectral_quality(C, 1, sc.eigenmodes(F, 3, mass=[1, 2, 3, 4])) |
+        sc.spectral_quality(C, 1, sc.eigenmodes(CellularSheaf.constant(PATH, 2), 3))
+        -> `fine` must hold eigenpairs of C.fine, computed without mass, but pair
+sc.spectral_quality(C, 1, dataclasses.replace(MODES, values=MODES.values[[0, 0]],
+        vectors=MODES.vectors[:, [0, 0]])) -> its vectors are not orthonormal
 # signals
 sc.fit_maps(edges=EDGES, edge_dim=2, X=[*SIGNALS[:3], SIGNALS[3, :, :2]]) -> `X[3]` must have shape
 sc.fit_maps(X=SIGNALS, edges=EDGES, edge_dim=5) -> `edge_dim` must be at most d_u + d_v
@@ -861,6 +911,9 @@ sc.fit_maps(X=SIGNALS, edges=EDGES, edge_dim=2, n_edges=6)
 sc.synchronize(np.eye(2)) -> TypeError: `F` must be a CellularSheaf, got ndarray
 sc.synchronize("intel.g2o") -> TypeError: got str: read a file with read_g2o(path, poses=True)
 sc.synchronize(Path("intel.g2o")) -> TypeError: : read a file with read_g2o(path, poses=True)
+sc.synchronize(CellularSheaf.signed(EDGES, sign=[1, -1, 1]), refine=True) |
+        sc.synchronize(sc.gallery.bundle(EDGES, 4), refine=True)
+        -> `refine` requires rotations of the plane or of space, got
 sc.synchronize(POSES, method="lowest") -> `method` must be
 sc.synchronize(POSES, start=np.eye(2)) -> `start` must be rotations of
 sc.synchronize(POSES, start=np.full((4, 2, 2), np.nan)) -> `start` must be finite

@@ -110,10 +110,7 @@ KERNELS = [
 
 @compiled
 def test_kernels_are_named_after_the_digest_and_do_not_fuse_multiply_and_add():
-    """Numba compiles complex multiplication once for all kernels, with the flags of the first.
-
-    Fused with a sum, L would no longer be Hermitian.
-    """
+    """Products of complex numbers that are fused with a sum would make L not Hermitian."""
     assert len(KERNELS) > 50
     for kernel in KERNELS:
         options = kernel.targetoptions

@@ -174,9 +174,9 @@ STAGES = ("split", "shard", "border")
 
 
 def killing(folder):
-    """Return what a worker runs when it starts: the first that ends a task of a stage is killed.
+    """Return what workers run when they start: the first to end a task of a stage is killed.
 
-    That is the worst moment: all that the task writes stands there, only its note does not.
+    The task has then written everything except for its note.
     """
     folder.mkdir()
     return KILLS.format(kinds=STAGES, folder=str(folder))

@@ -213,16 +213,16 @@ def test_interrupt_while_writing_keeps_the_old_file(what, tmp_path, monkeypatch)
     assert path.read_bytes() == b"precious"
 
 
-def _savez_that_cannot_close(stream, **arrays):
-    """Raise an error about the file that an interrupt left open, as zipfile does."""
-    try:
-        signal.raise_signal(signal.SIGINT)
-    finally:
-        raise ValueError("can't close the file")
-
-
 def test_keyboard_interrupt_is_not_converted(tmp_path, monkeypatch):
-    monkeypatch.setattr("sheafcoarsen.io._save_load.np.savez", _savez_that_cannot_close)
+    """Zipfile raises an error about the file that an interrupt left open."""
+
+    def fails(stream, **arrays):
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            raise ValueError("can't close the file")
+
+    monkeypatch.setattr("sheafcoarsen.io._save_load.np.savez", fails)
     with pytest.raises(KeyboardInterrupt):
         sc.save(tmp_path / "out", sc.Partition([0]))
     assert os.listdir(tmp_path) == []

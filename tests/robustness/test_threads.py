@@ -4,7 +4,6 @@ import contextlib
 import dataclasses
 import functools
 import sys
-import threading
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.pool import ThreadPool
@@ -27,71 +26,48 @@ from tests.support.helpers import blas_threads
 from tests.support.strategies import DTYPES
 
 
-class TestSingleThreadedBlas:
-    @pytest.fixture(autouse=True)
-    def _several_blas_threads(self):
-        """Start from three threads, so that a limit of one is visible, and end with them again."""
-        with threadpool_limits(3, user_api="blas"):
-            before = blas_threads()
-            if not before or min(before) < 2:
-                pytest.skip("no BLAS here whose threads can be counted")
-            yield
-            assert blas_threads() == before
+@pytest.fixture
+def blas_limit_visible():
+    """Start from three threads, so that a limit of one is visible, and end with them again."""
+    with threadpool_limits(3, user_api="blas"):
+        before = blas_threads()
+        if not before or min(before) < 2:
+            pytest.skip("no BLAS here whose threads can be counted")
+        yield
+        assert blas_threads() == before
 
-    def test_last_thread_to_leave_restores_the_count(self):
-        """The thread count is global to the process, so the last thread to leave restores it."""
-        inside, leave = threading.Event(), threading.Event()
 
-        def other():
+@pytest.mark.usefixtures("blas_limit_visible")
+def test_many_threads_can_limit_blas_at_the_same_time():
+    def job(i):
+        for _ in range(50):
             with threads.single_threaded_blas():
-                inside.set()
-                assert leave.wait(20)
+                if set(blas_threads()) != {1}:
+                    return False
+        return True
 
-        with ThreadPoolExecutor(1) as pool:
-            with threads.single_threaded_blas():
-                task = pool.submit(other)
-                assert inside.wait(20)
-            assert set(blas_threads()) == {1}
-            leave.set()
-            task.result()
+    with ThreadPoolExecutor(8) as pool:
+        assert all(pool.map(job, range(8)))
 
-    def test_many_threads_entering_and_leaving(self):
-        def job(i):
-            for _ in range(50):
-                with threads.single_threaded_blas():
-                    if set(blas_threads()) != {1}:
-                        return False
-            return True
 
-        with ThreadPoolExecutor(8) as pool:
-            assert all(pool.map(job, range(8)))
+@pytest.mark.usefixtures("blas_limit_visible")
+@pytest.mark.parametrize("pool", [ThreadPoolExecutor, ThreadPool], ids=["futures", "joblib"])
+def test_concurrent_callers_get_the_same_bits(pool):
+    """With several BLAS threads the bases of local kernels would differ."""
+    F = sc.gallery.bundle(nx.grid_2d_graph(12, 12), 3, seed=5)
+    P = sc.Partition(np.arange(144) // 48)
 
-    @pytest.mark.parametrize("pool", [ThreadPoolExecutor, ThreadPool], ids=["futures", "joblib"])
-    def test_concurrent_callers_get_the_same_bits(self, pool):
-        """With several BLAS threads the bases of local kernels would differ."""
-        F = sc.gallery.bundle(nx.grid_2d_graph(12, 12), 3, seed=5)
-        P = sc.Partition(np.arange(144) // 48)
+    def job(_=None):
+        C = sc.coarsen(F, P, sc.ranks.kernel())
+        return C.prolongation.data.tobytes(), C.sheaf.tail_data.tobytes()
 
-        def job(_=None):
-            C = sc.coarsen(F, P, sc.ranks.kernel())
-            return C.prolongation.data.tobytes(), C.sheaf.tail_data.tobytes()
+    alone = job()
+    with pool(4) as workers:
+        assert list(workers.map(job, range(8))) == [alone] * 8
+    assert job() == alone
 
-        alone = job()
-        with pool(4) as workers:
-            found = list(workers.map(job, range(8)))
-        assert found == [alone] * 8
-        assert job() == alone
 
-    @pytest.mark.parametrize(
-        "name", ["small stalks", pytest.param("large stalks", marks=pytest.mark.large)]
-    )
-    def test_dense_decompositions_do_not_depend_on_the_number_of_threads(self, name):
-        """Dense code limits BLAS itself, so other callers make no difference."""
-        compute, found = {"small stalks": small_stalks, "large stalks": large_stalks}[name](), []
-        for inside in (True, False):
-            with threads.single_threaded_blas() if inside else contextlib.nullcontext():
-                found.append({key: np.asarray(item).tobytes() for key, item in compute().items()})
-        assert [key for key in found[0] if found[0][key] != found[1][key]] == []
+# ---------------------------------------------------------------- numbers of threads
 
 
 def small_stalks():
@@ -100,7 +76,7 @@ def small_stalks():
 
     def compute():
         S = sc.global_sections(one)
-        return vars(sc.spectral_quality(C, 4)) | {"residual": S.residual, "basis": S.basis}
+        return *vars(sc.spectral_quality(C, 4)).values(), S.residual, S.basis
 
     return compute
 
@@ -110,16 +86,13 @@ def large_stalks():
     square = [[0, 1], [1, 2], [2, 3], [0, 3]]
     F = sc.gallery.bundle(square, 250, 0.3, seed=0)
     C, L = sc.coarsen(F, sc.Partition([0, 1, 2, 2]), 250), sc.laplacian(F)
-    return lambda: {
-        "bundle": sc.gallery.bundle(square, 250, 0.3, seed=0).head_data,
-        "from_laplacian": CellularSheaf.from_laplacian(L, 250).tail_data,
-        "normalize": sc.normalize(F).tail_data,
-        "transported_frames": sc.transported_frames(F),
-        "certificate": sc.certificate(C).beta,
-    }
-
-
-# ---------------------------------------------------------------- numbers of threads
+    return lambda: (
+        sc.gallery.bundle(square, 250, 0.3, seed=0).head_data,
+        CellularSheaf.from_laplacian(L, 250).tail_data,
+        sc.normalize(F).tail_data,
+        sc.transported_frames(F),
+        sc.certificate(C).beta,
+    )
 
 
 def local_modes(F, P, rank, operator):
@@ -221,6 +194,7 @@ def ratios():
 LARGE = {
     "products": products,
     "products of blocks": products_of_blocks,
+    "large stalks": large_stalks,
     **{
         f"coarsen, {kind}, {dtype.__name__}": functools.partial(coarsening_of, kind, dtype)
         for kind, dtype in zip(["internal", "principal", "basis", "internal"], DTYPES, strict=True)
@@ -246,6 +220,7 @@ SMALL = {
         }.items()
     },
     "ratios": ratios,
+    "small stalks": small_stalks,
 }
 CONSTANTS = {  # of modules, so that small problems take the paths of large ones
     "sections, grid": {"sections.lifting.DENSE_ENTRIES": 0, "sections.lifting.DENSE_COLUMNS": 0},

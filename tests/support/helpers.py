@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import tracemalloc
 import warnings
 
 import numpy as np
@@ -217,6 +218,15 @@ def covering(first, *others) -> list[tuple]:
 def blas_threads() -> list[int]:
     """Return the current number of threads of every BLAS library."""
     return [found["num_threads"] for found in threadpool_info() if found["user_api"] == "blas"]
+
+
+def peak_memory(call) -> tuple:
+    """Return the result of a call, and how many bytes it takes at most."""
+    tracemalloc.start()
+    try:
+        return call(), tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
 
 
 def normal(rng, shape, dtype) -> np.ndarray:

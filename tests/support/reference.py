@@ -331,49 +331,6 @@ def fine_crossing_coboundary(F, P):
     return coboundary(F)[crossing_rows(F, P)]
 
 
-def crossing_maps(F, P, bases):
-    """Return {(a, b): (tail map, head map)} of the coarse edges.
-
-    Rows F_{u->e} pi_u R_a (``eq:coarse_restriction_left``) and F_{v->e} pi_v R_b
-    (``eq:coarse_restriction_right``) of the fine edges e = (u, v); an edge stored with its tail in
-    b has both rows negated, so that the rows of delta_x z equal those of delta(Rz), sign included
-    (conventions 2).
-    """
-    maps = {}
-    for (a, b), group in crossing_groups(F, P).items():
-        at_a, at_b = cluster_coordinates(F, P, a), cluster_coordinates(F, P, b)
-        tail_rows, head_rows = [], []
-        for e in group:
-            u, v = F.edges[e]
-            if P.labels[u] == a:
-                pi_u = [at_a.index(i) for i in vertex_coordinates(F, u)]
-                pi_v = [at_b.index(i) for i in vertex_coordinates(F, v)]
-                tail_rows.append(F.tail_map(e) @ bases[a][pi_u])
-                head_rows.append(F.head_map(e) @ bases[b][pi_v])
-            else:
-                pi_u = [at_b.index(i) for i in vertex_coordinates(F, u)]
-                pi_v = [at_a.index(i) for i in vertex_coordinates(F, v)]
-                tail_rows.append(-F.head_map(e) @ bases[a][pi_v])
-                head_rows.append(-F.tail_map(e) @ bases[b][pi_u])
-        maps[a, b] = np.vstack(tail_rows), np.vstack(head_rows)
-    return maps
-
-
-def crossing_coboundary(F, P, bases):
-    """Return delta_x (``eq:crossing_coboundary``), pairs (a, b) sorted.
-
-    (delta_x z)_ab = F_{c,a->ab} z_a - F_{c,b->ab} z_b.
-    """
-    columns = sum(R_a.shape[1] for R_a in bases)
-    rows = [np.zeros((0, columns), np.result_type(F.dtype, *bases))]
-    for (a, b), (tail, head) in crossing_maps(F, P, bases).items():
-        block = np.zeros((len(tail), columns), rows[0].dtype)
-        block[:, coarse_coordinates(bases, a)] = tail
-        block[:, coarse_coordinates(bases, b)] = -head
-        rows.append(block)
-    return np.vstack(rows)
-
-
 def retained_internal_operator(F, P, bases, a):
     """Return H_a = R_a* L_a R_a, which the loop-cell realizes (``eq:local_residual_operator``)."""
     return bases[a].conj().T @ internal_laplacian(F, P, a) @ bases[a]
@@ -385,7 +342,6 @@ def retained_internal_operator(F, P, bases, a):
 class Ledger(NamedTuple):
     """Every line of the ledger: arrays (K,) or (K, h) per cluster, then totals, numbers or (h,)."""
 
-    fine_internal: np.ndarray
     retained_internal: np.ndarray
     discarded_internal: np.ndarray
     internal_coupling: np.ndarray
@@ -407,12 +363,11 @@ def energy_ledger(F, P, bases, x):
     R = prolongation(F, P, bases)
     x_ret = R @ (R.conj().T @ x)
     x_disc = x - x_ret
-    per_cluster = {name: [] for name in Ledger._fields[:5]}
+    per_cluster = {name: [] for name in Ledger._fields[:4]}
     for a in range(len(bases)):
         c = cluster_coordinates(F, P, a)
         delta_a = internal_coboundary(F, P, a)
         ret, disc = delta_a @ x_ret[c], delta_a @ x_disc[c]
-        per_cluster["fine_internal"].append(norm2(delta_a @ x[c]))
         per_cluster["retained_internal"].append(norm2(ret))
         per_cluster["discarded_internal"].append(norm2(disc))
         per_cluster["internal_coupling"].append(2 * inner(ret, disc).real)

@@ -13,6 +13,7 @@ from hypothesis import note, settings
 from hypothesis import strategies as st
 
 from sheafcoarsen import CellularSheaf, Partition
+from tests.support.helpers import normal
 
 MAX_DIM = 6
 
@@ -144,11 +145,6 @@ def sheaves(
     return F
 
 
-def _normal(rng, shape, is_complex):
-    M = rng.standard_normal(shape)
-    return M + 1j * rng.standard_normal(shape) if is_complex else M
-
-
 def _maps(rng, kind, edges, vertex_dims, edge_dims, is_complex):
     """Draw tail and head maps in double precision, entries of the size of 1."""
 
@@ -156,15 +152,15 @@ def _maps(rng, kind, edges, vertex_dims, edge_dims, is_complex):
         M = rng.integers(-2, 3, shape).astype(float)
         return M + 1j * rng.integers(-2, 3, shape) if is_complex else M
 
-    def normal(*shape):
-        return _normal(rng, shape, is_complex)
+    def general(*shape):
+        return normal(rng, shape, complex if is_complex else float)
 
     def orthonormal(rows, columns):
-        Q = np.linalg.qr(normal(max(rows, columns), min(rows, columns)))[0]
+        Q = np.linalg.qr(general(max(rows, columns), min(rows, columns)))[0]
         return Q if rows >= columns else Q.T
 
     def diagonal(rows, columns):
-        return normal(rows, columns) * np.eye(rows, columns)
+        return general(rows, columns) * np.eye(rows, columns)
 
     def rank_deficient(rows, columns):
         k = int(rng.integers(0, max(min(rows, columns), 1)))
@@ -194,7 +190,7 @@ def _maps(rng, kind, edges, vertex_dims, edge_dims, is_complex):
         "rank-deficient": rank_deficient,
         "diagonal": diagonal,
         "orthogonal": orthonormal,
-        "general": normal,
+        "general": general,
     }[kind]
     return tuple(
         [make(d_e, vertex_dims[v]) for d_e, v in zip(edge_dims, edges[:, end], strict=True)]
@@ -279,7 +275,7 @@ def bases(draw, F, P, *, kinds=BASIS_KINDS):
     for a, r in enumerate(columns):
         N = int(F.vertex_dims[P.cluster(a)].sum())
         r = min(r, N) if kind == "orthonormal" else r
-        R = _normal(rng, (N, r), is_complex)
+        R = normal(rng, (N, r), complex if is_complex else float)
         if kind == "orthonormal" and r:
             R = np.linalg.qr(R)[0]
         elif kind == "scaled":
@@ -304,7 +300,7 @@ def cochains(draw, F, *, columns=(None, 1, 3)):
         x[draw(st.integers(0, F.dim_c0 - 1))] = 1
     elif kind == "random":
         rng = np.random.default_rng(draw(st.integers(0, 2**16)))
-        x = _normal(rng, shape, F.dtype.kind == "c").astype(F.dtype)
+        x = normal(rng, shape, F.dtype)
     note(f"x = {_array(x)}")
     return x
 
@@ -353,15 +349,15 @@ class KnownSections(NamedTuple):
 
 
 @st.composite
-def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
+def known_sections(draw, max_vertices=9):
     """Trees, cycles with holonomy, bundles on any graph: connections with known global sections.
 
     On a tree every value at the root extends; around a cycle what the holonomy fixes; in a bundle
     as on a constant sheaf. There are no loops: their maps would cancel to rounding.
     """
-    kind = draw(st.sampled_from(kinds))
+    kind = draw(st.sampled_from(["tree", "cycle", "bundle"]))
     n, d = draw(st.integers(1, max_vertices)), draw(st.integers(1, 3))
-    is_complex = draw(st.booleans())
+    dtype = complex if draw(st.booleans()) else float
     rng = np.random.default_rng(draw(st.integers(0, 2**16)))
     if kind == "tree":
         edges = [(draw(st.integers(0, v - 1)), v) for v in range(1, n)]
@@ -372,7 +368,7 @@ def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
         edges = [
             e for e in draw(graphs(min_vertices=n, max_vertices=n)).edges.tolist() if e[0] != e[1]
         ]
-    gauge = [np.linalg.qr(_normal(rng, (d, d), is_complex))[0] for _ in range(n)]
+    gauge = [np.linalg.qr(normal(rng, (d, d), dtype))[0] for _ in range(n)]
     transports = [gauge[u] @ gauge[v].conj().T for u, v in edges]
     fixed = np.eye(d)
     if kind == "cycle":
@@ -392,11 +388,6 @@ def known_sections(draw, kinds=("tree", "cycle", "bundle"), max_vertices=9):
     flipped = [draw(st.booleans()) for _ in edges]
     ends = [edges[e][:: -1 if flipped[e] else 1] for e in order]
     turned = [transports[e].conj().T if flipped[e] else transports[e] for e in order]
-    if not edges:
-        none = np.zeros((0, d, d), complex if is_complex else float)
-        return KnownSections(
-            CellularSheaf([], none, none, vertex_dims=[d] * n), np.concatenate(blocks, axis=1)
-        )
-    F = CellularSheaf(ends, [np.eye(d)] * len(ends), turned, vertex_dims=[d] * n)
+    F = CellularSheaf.connection(ends, np.array(turned, dtype).reshape(-1, d, d), n_vertices=n)
     note(_Recipe(F, kind))
     return KnownSections(F, np.concatenate(blocks, axis=1))

@@ -18,38 +18,21 @@ def coarsen(graph_file, page, *options):
     return ("coarsen", graph_file, "--clusters", 4, "--rank", 2, "--report", page, *options)
 
 
-def test_coarsen_command_writes_a_report_with_times(graph_file, tmp_path, run):
-    out = tmp_path / "r.html"
-    printed = run(*coarsen(graph_file, out)).out
-    assert f"report  {out}\n" in printed
-    assert re.search(r"report \d+\.\d+ s", printed)
-    texts = Page(out.read_text(encoding="utf-8")).texts
-    assert {"read", "select", "local modes", "coarse maps"} <= set(texts)
-    assert "karate.edges: 34 → 4 vertices" in texts
-
-
-def test_eliminate_command_writes_a_report(tmp_path, run):
-    net, keep, page = (tmp_path / name for name in ("net.npz", "keep.txt", "net.html"))
-    sc.save(net, sc.CellularSheaf.constant(nx.karate_club_graph()))
-    keep.write_text("0 33")
-    said = run("eliminate", net, "--keep", keep, "--report", page).out
-    assert f"report  {page}" in said
-    text = page.read_text(encoding="utf-8")
-    for words in ("sheafcoarsen eliminate", "--keep", "net.npz: 34 → 22 vertices"):
-        assert words in text
-
-
 @pytest.mark.usefixtures("without_drawing")
-def test_the_shown_command_reproduces_the_coarsening(tmp_path, run):
+def test_the_report_has_times_and_a_command_that_reproduces_the_coarsening(tmp_path, run):
     path, saved, out = (tmp_path / name for name in ("a signed graph.txt", "c.npz", "r.html"))
     edges = nx.karate_club_graph().edges
     path.write_text("".join(f"{u} {v} {-1 if u % 3 == 0 else 2}\n" for u, v in edges))
     options = ("--dim", 2, "--seed", 3, "--signed", "--vertices", 36, "--out", saved)
     words = coarsen(path, out, *options)
-    run(*words)
+    printed = run(*words).out
+    assert f"report  {out}\n" in printed
+    assert re.search(r"report \d+\.\d+ s", printed)
     first = sc.load(saved)
-    parsed = Page(out.read_text(encoding="utf-8"))
-    [command] = [text for text in parsed.texts if text.startswith("sheafcoarsen coarsen")]
+    texts = Page(out.read_text(encoding="utf-8")).texts
+    assert {"read", "select", "local modes", "coarse maps"} <= set(texts)
+    assert "a signed graph.txt: 36 → 4 vertices" in texts
+    [command] = [text for text in texts if text.startswith("sheafcoarsen coarsen")]
     saved.unlink()
     assert main(shlex.split(command)[1:]) == 0
     again = sc.load(saved)

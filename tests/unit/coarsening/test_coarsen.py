@@ -21,7 +21,6 @@ from tests.support.helpers import (
     assert_residual,
     assert_verified,
     eps_of,
-    residual,
     size,
     ties_allowed,
 )
@@ -62,14 +61,6 @@ def assert_is_galerkin(operator, F, P, bases_, levels=1):
 F = CellularSheaf.random(nx.path_graph(6), 2, 3, seed=3)
 P = Partition([0, 0, 0, 1, 1, 1])
 OTHER = sc.local_modes(F, Partition([0, 1, 1, 1, 1, 1]), 2)
-
-
-def test_galerkin_does_not_use_the_coarse_sheaf():
-    C = sc.coarsen(F, P, 2)
-    other = C.sheaf.with_maps(2 * C.sheaf.tail_data, 2 * C.sheaf.head_data)
-    wrong = dataclasses.replace(C, sheaf=other)
-    np.testing.assert_array_equal(wrong.galerkin().toarray(), C.galerkin().toarray())
-    assert residual(sc.laplacian(wrong.sheaf) - wrong.galerkin(), sc.laplacian(F), n=6) > 30
 
 
 @pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
@@ -154,6 +145,7 @@ def test_the_repr_of_a_coarsening_lists_its_sizes():
     for operator in ("internal", "principal"):
         assert repr(sc.coarsen(F, P, 2, local_operator=operator)) == f"Coarsening({operator}{text}"
     assert "own basis" in repr(sc.coarsen(F, P, basis=[np.eye(3)] * 2))
+    assert "5 -> 1 edges (compressed) + 2 loops" in repr(sc.coarsen(F, P, 2, compress=True))
     loopless = repr(sc.coarsen(F, P, 2, loops=False))
     assert loopless.endswith("+ 0 loops (omitted, so L is not R* L R))")
 
@@ -273,8 +265,6 @@ def test_quotient_weights_are_1_or_those_of_the_sheaf():
     weight = [data["weight"] for *_, data in KARATE.edges(data=True)]
     plain, by_maps, given_ones = (C.quotient(*w) for w in ((), ("sheaf",), (weight,)))
     assert nx.utils.graphs_equal(plain, C.quotient(np.ones(club.n_edges)))
-    names = [set(members) for _, members in plain.nodes(data="members")]
-    assert nx.is_isomorphic(plain, nx.quotient_graph(KARATE, names, relabel=True))
     for a, b, w in given_ones.edges(data="weight"):
         assert by_maps.edges[a, b]["weight"] == pytest.approx(w, rel=1e-14)
     assert any(w != plain.edges[a, b]["weight"] for a, b, w in given_ones.edges(data="weight"))
@@ -361,9 +351,3 @@ def test_user_blocks_are_cast_to_the_precision_of_the_sheaf(dtype, given_dtype):
     is_complex = np.iscomplexobj(basis[0]) or F.dtype.kind == "c"
     expected = np.result_type(F.dtype, np.complex64) if is_complex else F.dtype
     assert C.prolongation.dtype == C.sheaf.dtype == expected
-
-
-def test_user_blocks_that_overflow_in_the_precision_of_the_sheaf_raise():
-    F = CellularSheaf.random(nx.path_graph(3), 1, 1, seed=3, dtype=np.float32)
-    with raises("ValueError: `basis[0]` must be finite in float32, got 1e+300 in row 1"):
-        sc.coarsen(F, PAIR_AND_ONE, basis=[[[1.0], [1e300]], [[1.0]]])

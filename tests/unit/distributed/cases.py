@@ -1,7 +1,9 @@
-"""Sheaves that tests of stores share, changes of stores, and the comparison of coarsenings."""
+"""Sheaves that tests of stores share, changes of stores, and comparisons with results in memory."""
 
 import contextlib
 import json
+import warnings
+from operator import attrgetter
 
 import networkx as nx
 import numpy as np
@@ -9,7 +11,7 @@ import pytest
 
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
-from sheafcoarsen.distributed import _coarsen, tasks
+from sheafcoarsen.distributed import _coarsen, _coarsen_levels, _write_store, tasks
 from sheafcoarsen.distributed.location import place_of
 from sheafcoarsen.distributed.plan import Plan
 from sheafcoarsen.distributed.schema import write_array
@@ -45,40 +47,40 @@ def coarsened_twice(place, F, P, rank, part_bytes=5000, *, n_shards=3, compress=
     return C, D
 
 
+ARRAYS = ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data")
+ATTRIBUTES = [
+    *(f"sheaf.{name}" for name in (*ARRAYS, "vertex_labels")),
+    *(f"prolongation.{name}" for name in ("data", "indices", "indptr")),
+    *(f"modes.{name}" for name in ("ranks", "scores", "next_eigenvalues", "tied")),
+    *(f"modes.{name}" for name in ("operator_norms", "local_operator", "singular")),
+    *("crossing_rows", "loops"),
+]
+
+
 def differences(C, D):
     """Return the names of the attributes in which two coarsenings in memory differ by any bit."""
-    pairs = [(f"sheaf.{name}", getattr(C.sheaf, name), getattr(D.sheaf, name)) for name in ARRAYS]
-    pairs += [
-        (f"R.{name}", getattr(C.prolongation, name), getattr(D.prolongation, name))
-        for name in ("data", "indices", "indptr")
-    ]
-    pairs += [(name, getattr(C.modes, name), getattr(D.modes, name)) for name in MODES]
-    pairs.append(("crossing_rows", C.crossing_rows, D.crossing_rows))
-    found = [name for name, one, other in pairs if not same(one, other)]
-    settings = ("local_operator", "singular")
-    found += [name for name in settings if getattr(C.modes, name) != getattr(D.modes, name)]
-    found += [] if C.loops == D.loops else ["loops"]
-    return found + ([] if C.sheaf.vertex_labels == D.sheaf.vertex_labels else ["vertex_labels"])
-
-
-ARRAYS = ("edges", "vertex_dims", "edge_dims", "tail_data", "head_data")
-MODES = ("ranks", "scores", "next_eigenvalues", "tied", "operator_norms")
+    return [name for name in ATTRIBUTES if not same(*map(attrgetter(name), (C, D)))]
 
 
 def same(one, other):
-    if one is None or other is None:
-        return one is other
-    return one.dtype == other.dtype and np.array_equal(one, other)
+    if isinstance(one, np.ndarray) and isinstance(other, np.ndarray):
+        return one.dtype == other.dtype and np.array_equal(one, other)
+    return type(one) is type(other) and one == other
+
+
+def warnings_of(coarsen, *arguments, **options):
+    """Return the messages of all warnings of a call, which must name this line, and its result."""
+    with warnings.catch_warnings(record=True, action="always") as said:
+        C = coarsen(*arguments, **options)
+    assert {found.filename for found in said} <= {__file__}
+    return [str(found.message) for found in said], C
 
 
 # ---------------------------------------------------------------- changes of stores
 
 
 def edit(url, **attributes):
-    """Replace attributes of a store, or remove those that are None.
-
-    If `check`, their checksum, is not removed, the change is that of damage.
-    """
+    """Replace attributes, or remove those that are None; without `check`, that is no damage."""
     meta = place_of(url) / "zarr.json"
     group = json.loads(meta.find())
     changed = {**group["attributes"], **attributes}
@@ -103,11 +105,13 @@ def swap(one, other):
 
 @contextlib.contextmanager
 def power_cut(kind, at=2):
-    """Stop a run of `coarsen` at a given step, or at the second or first task of a given kind."""
+    """Stop a call at a step of a given name, or at the second or first task of a given kind."""
     owner, name = {
         "plan": (Plan, "write"),
         "sealed": (_coarsen, "seal"),
-        "clean": (_coarsen, "warn_if_sections_lost"),
+        "clean": (_coarsen, "StoredCoarsening"),  # the store is finished, but not yet cleaned
+        "to_store": (_write_store, "mark"),
+        "levels": (_coarsen_levels, "mark"),
     }.get(kind, (tasks, kind))
     calls = []
 

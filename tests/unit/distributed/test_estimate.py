@@ -94,10 +94,7 @@ def test_estimates_match_the_sizes_of_the_arrays(memory):
 
 
 def test_estimates_grow_with_borders_and_shards_and_ranks(memory):
-    """Principal modes read borders twice, and more shards are smaller.
-
-    If many modes are kept, R and the coarse maps are as large as the fine maps.
-    """
+    """Principal modes read borders twice; many modes make R as large as the fine maps."""
     F = grid_sheaf(12)
     src, P = dist.to_store(memory("src"), F, 3000), sc.select(F, 9)
     one, two = dist.estimate(src, P, 1, 3), dist.estimate(src, P, 1, 3, "principal")

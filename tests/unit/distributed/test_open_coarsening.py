@@ -181,24 +181,19 @@ def test_without_loops_the_realization_check_is_skipped(memory):
     assert D.verify(probes=50).passed
 
 
-@pytest.mark.parametrize(("what", "shard"), [("tail", 0), ("data", 0), ("data", -1)])
-def test_verification_detects_a_wrong_entry(what, shard, url):
+@pytest.mark.parametrize("shard", [0, -1])
+def test_verification_names_the_cluster_of_a_wrong_entry_of_the_basis(shard, url):
     """The entry is wrong but has a valid checksum, as after a bug."""
     F = grid_sheaf(6)
     _, D = coarsened_twice(url, F, sc.select(F, 6), 3, n_shards=2)
-    parts, basis = D.sheaf.header.parts, D.sheaf.header.basis
-    name = f"parts/{parts[0]}/tail" if what == "tail" else f"basis/{basis[shard]}/data"
+    name = f"basis/{D.sheaf.header.basis[shard]}/data"
     rewrite(D.sheaf, name, lambda values: np.where(values == values.max(), 1 + 1e-9, 1) * values)
     V = dist.open_coarsening(url("out")).verify()
-    assert not V.passed
     wrong = {check.label for check in V if not check.passed}
-    assert "thm:Galerkin_realization" in wrong
-    assert ("section-2" in wrong) == (what == "data")
-    if what == "data":
-        clusters = [own.tolist() for own in D._shards.values()]
-        assert V["section-2"].where in {f"cluster {a}" for a in clusters[shard]}
-        assert clusters[-1][0] > 0
-    assert D.sheaf.n_edges
+    assert {"section-2", "thm:Galerkin_realization"} <= wrong
+    clusters = [own.tolist() for own in D._shards.values()]
+    assert V["section-2"].where in {f"cluster {a}" for a in clusters[shard]}
+    assert clusters[-1][0] > 0
 
 
 def test_the_bound_on_the_norm_of_the_laplacian_holds(memory):

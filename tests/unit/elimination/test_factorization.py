@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import tracemalloc
 
 import networkx as nx
 import numpy as np
@@ -14,7 +13,7 @@ from sheafcoarsen import CellularSheaf
 from sheafcoarsen._kernels.elimination import row_qr
 from sheafcoarsen.elimination import as_steps
 from tests.support import reference
-from tests.support.helpers import assert_residual, eps_of
+from tests.support.helpers import assert_residual, eps_of, peak_memory
 from tests.support.kernels import JIT_IS_OFF, from_python
 from tests.support.strategies import DTYPES
 from tests.theory.test_real_data import feeder
@@ -273,20 +272,14 @@ def test_blocks_of_edges_at_a_large_stalk_are_reused():
     rng = np.random.default_rng(0)
     maps = rng.standard_normal(d * d + n - 2), rng.standard_normal(d + n - 2)
     F = CellularSheaf.from_flat(edges, *maps, vertex_dims, edge_dims[: n - 1])
-    tracemalloc.start()
-    K = sc.eliminate(F, keep=[0, n - 1])
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    K, peak = peak_memory(lambda: sc.eliminate(F, keep=[0, n - 1]))
     assert peak < 30 * sum(array.nbytes for array in K.steps)
 
 
 def test_memory_follows_the_degrees_that_occur():
     """Vertices of a 12 x 12 grid get at most 20 or so neighbours, far fewer than allowed."""
     F = CellularSheaf.constant(nx.convert_node_labels_to_integers(nx.grid_2d_graph(12, 12)), 2)
-    tracemalloc.start()
-    K = sc.eliminate(F, keep=[0], max_neighbors=F.n_vertices)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    K, peak = peak_memory(lambda: sc.eliminate(F, keep=[0], max_neighbors=F.n_vertices))
     assert K.sheaf.n_vertices == 1
     assert peak < 100 * sum(array.nbytes for array in K.steps)
 
@@ -295,10 +288,7 @@ def test_memory_of_dense_eliminations_follows_the_edges_not_the_steps():
     """Every step adds rows to the edges of up to 60 neighbours, and L becomes dense."""
     n = 80 if JIT_IS_OFF else 200
     F = CellularSheaf.constant(nx.random_regular_graph(4, n, seed=3))
-    tracemalloc.start()
-    K = sc.eliminate(F, keep=range(10), max_neighbors=n)
-    peak = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
+    K, peak = peak_memory(lambda: sc.eliminate(F, keep=range(10), max_neighbors=n))
     assert peak < 100 * sc.laplacian(F).toarray().nbytes
     assert_is_schur(F, K)
 

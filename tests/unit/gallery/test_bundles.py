@@ -101,9 +101,7 @@ def test_bundle_accepts_every_kind_of_graph(graph, dim):
 
 HOLONOMIES = {
     "-1": [[-1]],
-    "1": [[1.0]],
     "mirror": np.diag([1.0, -1.0, 1.0]),
-    "permutation": [[0, 0, 1], [1, 0, 0], [0, 1, 0]],
     "i": [[1j]],
     "diag-1-i": np.diag([1.0, 1j]),
     "float32": np.eye(2, dtype=np.float32),

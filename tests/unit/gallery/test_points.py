@@ -92,30 +92,12 @@ def test_the_connection_of_points_converges_to_that_of_the_manifold(manifold, sm
     assert fine_turn < 0.01
 
 
-def test_the_flat_torus_has_two_nearly_parallel_fields_and_the_sphere_none():
-    low = {}
-    for manifold in (sphere, torus):
-        F, _ = gallery.connection_from_points(manifold(700)[0], k=10, dim=2)
-        low[manifold] = sc.eigenmodes(F, 3).values
-    assert low[torus][1] < 0.1 * low[torus][2]
-    assert low[sphere][0] > 0.5 * low[sphere][2]
-
-
 def test_the_connection_of_full_dimension_is_trivial():
     points = np.random.default_rng(5).standard_normal((40, 3))
     F, frames = gallery.connection_from_points(points, 6, 3)
     assert F.vertex_dims.tolist() == [3] * 40
     x = frames.swapaxes(1, 2) @ np.array([1.0, -2.0, 0.5])  # the same vector at every point
     assert_residual(sc.coboundary(F) @ x.ravel(), x, n=F.dim_c0)
-
-
-def test_near_neighbours_have_larger_weights_than_far_ones():
-    """An outlier far above the centre of a planar grid hardly tilts the tangent plane."""
-    grid = np.stack(np.meshgrid(*2 * [np.arange(-1.0, 2.0)]), axis=-1).reshape(-1, 2)
-    points = np.vstack([np.pad(0.1 * grid, ((0, 0), (0, 1))), [[0.0, 0.6, 2.0]]])
-    _, frames = gallery.connection_from_points(points, 9, 2)
-    normal = np.cross(frames[4, :, 0], frames[4, :, 1])
-    assert abs(normal[2]) > 0.9
 
 
 @pytest.mark.parametrize("scale", [1e-150, 1e150])

@@ -151,9 +151,13 @@ def test_every_option_applies_to_all_levels():
 
 def test_a_progress_bar_is_shown_on_request(capsys):
     for progress in (False, True):
-        sc.coarsen_levels(GRID, 4, 1, rank=3, progress=progress)
-        shown = capsys.readouterr().err
-        assert "local modes" in shown if progress else shown == ""
+        for coarsen, clusters in (
+            (sc.coarsen_levels, 4),
+            (sc.coarsen, Partition(np.arange(400) // 100)),
+        ):
+            coarsen(GRID, clusters, rank=3, progress=progress)
+            shown = capsys.readouterr().err
+            assert "local modes" in shown if progress else shown == ""
 
 
 def test_user_supplied_partitions_determine_the_levels():
@@ -263,9 +267,6 @@ def test_only_levels_whose_laplacian_grew_are_sparsified(tmp_path):
     sc.save(tmp_path / "h.npz", H)
     loaded = sc.load(tmp_path / "h.npz")
     assert edges in repr(loaded)
-    assert "eigenvalues" not in loaded[1]._repr_html_()
-    assert np.array_equal(loaded[1].edges, Z.edges)
-    assert np.array_equal(loaded[1].weights, Z.weights)
     heads = F.head_data * np.linspace(1, 2, F.head_data.size)
     for start in (H, loaded):
         R = start.recoarsen(F.with_maps(F.tail_data, heads))

@@ -21,7 +21,6 @@ from sheafcoarsen.html_report.results import (
     SMOOTHING_STEPS,
     call_of,
     percent,
-    random_cochain,
     smooth_cochain,
     spectra_of,
 )
@@ -332,7 +331,7 @@ def test_positions_are_carried_to_all_levels(eliminate, tmp_path, monkeypatch):
     places = {name: (3.0 * name[0], name[1]) for name in H.fine.vertex_labels}
     seen = pictures(H, tmp_path, monkeypatch, pos=places)
     expected = np.array(list(places.values()))
-    drawn = [ax for draw, ax in seen if draw in (sc.plot.partition, sc.plot.elimination)]
+    drawn = [ax for _, ax in seen if ax.child_axes]
     assert len(drawn) == len(H) == 2 + eliminate
     for C, ax in zip(H, drawn, strict=True):
         assert {tuple(xy) for xy in expected.round(9)} <= drawn_points(ax)
@@ -351,10 +350,8 @@ def test_synchronized_rotations_have_a_map_if_positions_are_given(tmp_path, monk
     places = np.random.default_rng(0).uniform(size=(6, 2))
     ((draw, ax),) = pictures(S, tmp_path, monkeypatch, pos=places)
     assert draw is sc.plot.poses
-    lines = [
-        path for c in ax.collections if hasattr(c, "get_segments") for path in c.get_segments()
-    ]
-    assert {tuple(xy) for path in lines for xy in path} == {tuple(xy) for xy in places}
+    drawn = [c.get_segments() for c in ax.collections if hasattr(c, "get_segments")]
+    assert set(map(tuple, np.concatenate(drawn).reshape(-1, 2))) == set(map(tuple, places))
     with pytest.raises(ValueError, match="`pos` must hold two or three real coordinates"):
         sc.report(S, tmp_path / "r.html", pos=places[1:])
 
@@ -451,7 +448,7 @@ def coarsening():
 
 def test_energies_and_spectra_match_the_results_of_the_library(words_of):
     C = coarsening()
-    rough, smooth = (sc.energy(C.fine, x(C.fine)) for x in (random_cochain, smooth_cochain))
+    rough, smooth = (sc.energy(C.fine, x(C.fine)) for x in (rough_cochain, smooth_cochain))
     assert smooth < rough
     assert f"<th>fine energy</th><td>{smooth:.4g}</td>" in words_of(C)
     Q, B = spectra_of(C)
@@ -481,6 +478,12 @@ def test_losses_of_the_cochains_of_the_user_are_shown(words_of):
     assert f"{percent(kept)} of the squared norm of x is kept" in page
 
 
+def rough_cochain(F):
+    """Return the random cochain of norm 1 that `smooth_cochain` begins with."""
+    x = np.random.default_rng(0).standard_normal(F.dim_c0).astype(F.dtype)
+    return x / np.linalg.norm(x)
+
+
 @pytest.mark.parametrize(
     ("dtype", "scale"),
     [(np.float32, 1.0), (np.complex128, 1.0), (np.float64, 1e-100), (np.float64, 1e100)],
@@ -488,7 +491,7 @@ def test_losses_of_the_cochains_of_the_user_are_shown(words_of):
 def test_smooth_cochain_has_low_energy_after_steps_divided_by_row_sums(dtype, scale):
     F = sc.gallery.bundle(nx.grid_2d_graph(9, 9), 2, seed=0)
     F = F.with_maps(*((scale * data).astype(dtype) for data in (F.tail_data, F.head_data)))
-    rough, smooth = random_cochain(F), smooth_cochain(F)
+    rough, smooth = rough_cochain(F), smooth_cochain(F)
     L = sc.laplacian(F).toarray()
     step = np.eye(162) - L / np.abs(L).sum(axis=1)[:, None]
     expected = np.linalg.matrix_power(step, SMOOTHING_STEPS) @ rough
@@ -500,19 +503,9 @@ def test_smooth_cochain_has_low_energy_after_steps_divided_by_row_sums(dtype, sc
     np.testing.assert_array_equal(smooth, smooth_cochain(F))
 
 
-@pytest.mark.parametrize("switch", [1.0, 1e8])
-def test_one_strong_edge_does_not_keep_others_rough(switch):
-    weights = np.ones(99)
-    weights[50] = switch
-    ends = [[i, i + 1] for i in range(99)]
-    F = sc.CellularSheaf.constant(ends, weight=weights)
-    rough, smooth = (sc.edge_energy(F, x) for x in (random_cochain(F), smooth_cochain(F)))
-    assert np.delete(smooth, 50).sum() < 0.1 * np.delete(rough, 50).sum()
-
-
 def test_smoothing_without_edges_changes_nothing():
     F = sc.CellularSheaf.constant(np.zeros((0, 2), int), n_vertices=3)
-    np.testing.assert_allclose(smooth_cochain(F), random_cochain(F), rtol=1e-15)
+    np.testing.assert_allclose(smooth_cochain(F), rough_cochain(F), rtol=1e-15)
 
 
 def karate(rank):
@@ -543,16 +536,12 @@ def test_large_errors_in_the_verdict_are_ratios_of_eigenvalues(sentence_of):
     assert f"up to {ratios.max():,.3g} times the fine ones ({np.median(ratios):,.3g} times" in said
 
 
-def test_verdict_reports_a_larger_laplacian(sentence_of):
-    F = sc.CellularSheaf.constant(nx.star_graph(30))
-    said = sentence_of(sc.coarsen(F, sc.Partition(np.arange(31) // 4), 3))
-    assert "the Laplacian is LARGER than it was" in said
-
-
-def test_verdict_counts_lost_sections_and_eigenvalues(sentence_of):
-    F = sc.CellularSheaf.constant(nx.path_graph(8))
+def test_verdict_reports_a_larger_laplacian_and_lost_sections_and_eigenvalues(sentence_of):
+    star, path = (sc.CellularSheaf.constant(G) for G in (nx.star_graph(30), nx.path_graph(8)))
+    larger = sc.coarsen(star, sc.Partition(np.arange(31) // 4), 3)
+    assert "the Laplacian is LARGER than it was" in sentence_of(larger)
     U = [np.array([[1.0], [-1.0]]) / np.sqrt(2)] * 4
-    said = sentence_of(sc.coarsen(F, sc.Partition(np.arange(8) // 2), basis=U))
+    said = sentence_of(sc.coarsen(path, sc.Partition(np.arange(8) // 2), basis=U))
     assert "1 zero eigenvalues are lost" in said
     assert "more have no coarse value" in said
 

@@ -75,9 +75,10 @@ def rewrite(path, **changes):
         arrays = {name: archive[name] for name in archive.files}
     for name, value in changes.items():
         name = name.replace("__", ".")
+        value = value(arrays[name]) if callable(value) else value
         if value is None:
-            arrays.pop(name)
+            del arrays[name]
         else:
-            arrays[name] = value(arrays[name]) if callable(value) else np.asarray(value)
+            arrays[name] = np.asarray(value)
     with open(path, "wb") as stream:
         np.savez(stream, **arrays)

@@ -75,12 +75,10 @@ def test_columns_are_paired_in_order_of_occurrence(edges, single_loops, random):
 @given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=9))
 def test_column_without_its_reverse_raises(columns):
     _, alone = paired_one_by_one(columns)
-    edge_index = np.array(columns, int).reshape(-1, 2).T
-    if not alone:
-        return
+    assume(alone)
     k = alone[0]
     with raises(f"ValueError: column {k} of `edge_index`, {columns[k]}, has no reverse"):
-        sc.from_edge_index(edge_index, np.ones((len(columns), 1, 1)))
+        sc.from_edge_index(np.transpose(columns), np.ones((len(columns), 1, 1)))
 
 
 def test_tensors_are_accepted():

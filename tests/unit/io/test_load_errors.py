@@ -186,10 +186,8 @@ class Harmful:
 @pytest.mark.parametrize(
     ("name", "array", "message"),
     [
-        ("fine__edges", np.array([{"a": 1}], dtype=object), "holds object, not numbers or text"),
         ("fine__edges", np.zeros(2, [("a", int)]), "not numbers or text"),
         ("fine__edges", np.array([b"text"]), "holds .S4, not numbers or text"),
-        ("fine__edges", np.array(["2020-01-01"], "M8[D]"), "holds datetime64"),
         ("fine__edges", np.array([Harmful()], object), "holds object, not numbers or text"),
         ("format", np.array([Harmful()], object), "holds object, not numbers or text"),
         ("unknown", np.array([Harmful()], object), "holds object, not numbers or text"),
@@ -215,10 +213,7 @@ DAMAGED_FILE = "truncated or damaged"
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (
-            npy("<f8", f"({10**13},)"),
-            r"'fine.edges.npy' is not as long as its shape \(10{13},\)",
-        ),
+        (npy("<f8", f"({10**13},)"), r"'fine.edges.npy' is not as long as its shape \(10{13},\)"),
         (npy("<f8", f"({10**30},)"), WRONG_LENGTH),
         (npy("<f8", "(2,)", bytes(8)), WRONG_LENGTH),
         (npy("<f8", "(2,)", bytes(24)), WRONG_LENGTH),
@@ -267,13 +262,8 @@ def test_compressed_files_raise(file):
     arrays["fine.edges"] = np.zeros((2**22, 2), np.int64)  # 64 MiB in a small file
     np.savez_compressed(file, **arrays)
     assert file.stat().st_size < 2**18
-    with (
-        pytest.raises(
-            ValueError,
-            match=r"'format.npy' is compressed: write it with numpy\.savez, not savez_compressed",
-        ),
-        little_memory(),
-    ):
+    said = r"'format.npy' is compressed: write it with numpy\.savez, not savez_compressed"
+    with pytest.raises(ValueError, match=said), little_memory():
         sc.load(file)
 
 
@@ -390,15 +380,10 @@ def test_changed_arrays_load_or_raise_one_value_error(tmp_path_factory, kind, da
     path = tmp_path_factory.getbasetemp() / "changed.npz"
     path.write_bytes(saved_file(kind))
     with np.load(path) as archive:
-        arrays = {**archive}
-    for name in data.draw(
-        st.lists(st.sampled_from(list(arrays)), min_size=1, max_size=2, unique=True)
-    ):
-        changed = CHANGES[data.draw(st.sampled_from(list(CHANGES)))](arrays.pop(name))
-        if changed is not None:
-            arrays[name] = changed
-    with open(path, "wb") as stream:
-        np.savez(stream, **arrays)
+        names = st.sampled_from(archive.files)
+    chosen = data.draw(st.lists(names, min_size=1, max_size=2, unique=True))
+    changes = st.sampled_from(list(CHANGES)).map(CHANGES.get)
+    rewrite(path, **{name: data.draw(changes) for name in chosen})
     loads_or_is_refused(path)
 
 
@@ -414,20 +399,13 @@ def test_corrupted_bytes_load_or_raise_one_value_error(tmp_path_factory, inside,
         with zipfile.ZipFile(io.BytesIO(content)) as archive:
             name = data.draw(st.sampled_from(archive.namelist()))
             content = bytearray(archive.read(name))
+    byte = st.integers(0, 255) | st.sampled_from(b"0123456789<>fiUO")
     for _ in range(data.draw(st.integers(1, 4))):
-        at, end = (data.draw(st.integers(0, len(content))) for _ in range(2))
-        byte = st.integers(0, 255) | st.sampled_from(b"0123456789<>fiUO")
-        new = data.draw(byte.map(lambda b: bytes([b])) | st.binary(max_size=9))
-        start = data.draw(st.just(at) | st.integers(0, len(content)))
-        change = data.draw(st.sampled_from(["replace", "insert", "copy", "truncate"]))
-        if change == "replace":
-            content[at : at + 1] = new
-        elif change == "insert":
-            content[at:at] = new
-        elif change == "copy":
-            content[at : at + 30] = content[start : start + 30]
-        else:
-            del content[at : max(end, at)]
+        at, start = (data.draw(st.integers(0, len(content))) for _ in range(2))
+        end = data.draw(st.sampled_from([at, at + 1, at + 30, len(content)]))
+        copied = st.just(content[start : start + 30])
+        new = byte.map(lambda b: bytes([b])) | st.binary(max_size=9) | copied
+        content[at:end] = data.draw(new)
     if inside:
         path.write_bytes(saved_file(kind))
         replace_member(path, name, bytes(content))

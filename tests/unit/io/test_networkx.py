@@ -51,15 +51,6 @@ def test_graph_built_by_the_user_is_converted():
     assert sc.from_networkx(G).edges.tolist() == [[1, 0], [0, 1]]
 
 
-def test_edges_may_be_removed_before_conversion():
-    F = sc.CellularSheaf.random(np.array([[2, 0], [0, 1], [1, 2], [0, 1]]), 2, 1, seed=3)
-    G = sc.to_networkx(F)
-    G.remove_edge(0, 1, key=0)
-    rest = sc.from_networkx(G)
-    assert rest.edges.tolist() == [[2, 0], [1, 2], [0, 1]]
-    np.testing.assert_array_equal(rest.head_map(2), F.head_map(3))
-
-
 def changed(graph=None, **attributes):
     """Return a graph, the user's own by default, whose edge a -> b has other attributes."""
     graph = own_graph() if graph is None else graph

@@ -154,36 +154,20 @@ GOOD_3D = f"EDGE_SE3:QUAT 0 1 {POSE_3D} {INFORMATION_3D}\n"
 
 BAD = [
     (GOOD + "VERTEX_XY 7 1 2", 4, "landmarks ('VERTEX_XY') are not poses"),
-    ("EDGE_SE2_XY 0 1 1 2 1 0 1\n" + GOOD, 1, "landmarks ('EDGE_SE2_XY')"),
-    (GOOD_3D + "VERTEX_TRACKXYZ 5 1 2 3", 2, "landmarks ('VERTEX_TRACKXYZ')"),
-    (GOOD_3D + "EDGE_SE3_TRACKXYZ 0 1 0 1 2 3", 2, "landmarks"),
     (GOOD + "EDGE3 0 1", 4, "unknown tag 'EDGE3'; read_g2o reads VERTEX_SE2, VERTEX2, "),
-    ("OFF\n8 6 0\n", 1, "unknown tag 'OFF'"),
-    (GOOD + GOOD_3D, 4, "EDGE_SE3:QUAT in a file that began with SE2"),
     (GOOD_3D + "VERTEX_SE2 7 0 0 0", 2, "VERTEX_SE2 in a file that began with SE3"),
+    (GOOD + GOOD_3D, 4, "EDGE_SE3:QUAT in a file that began with SE2"),
     (GOOD + "EDGE_SE2 1 2 0 0 0.5x 1 0 0 1 0 1", 4, "a measurement must be a number, got '0.5x'"),
-    (GOOD + "EDGE_SE2 1 2 0 1_0 0.5 1 0 0 1 0 1", 4, "must be a number, got '1_0'"),
-    (GOOD + "EDGE_SE2 1 2 0 \u0661 0.5 1 0 0 1 0 1", 4, "must be a number, got '\u0661'"),
-    (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 a 0 1", 4, "an information matrix must"),
-    ("VERTEX_SE2 1 2 x 0\n" + GOOD, 1, "a pose must be a number, got 'x'"),
     (GOOD + f"EDGE_SE2 1 b 0 0 0.5 {INFORMATION_2D}", 4, "whole number, got 'b'"),
-    (GOOD + f"EDGE_SE2 1 2.0 0 0 0.5 {INFORMATION_2D}", 4, "whole number, got '2.0'"),
-    (GOOD + f"EDGE_SE2 1 2 0 0 nan {INFORMATION_2D}", 4, "must be finite, got 'nan'"),
-    (GOOD + f"EDGE_SE2 1 2 inf 0 0 {INFORMATION_2D}", 4, "must be finite, got 'inf'"),
-    (GOOD + f"EDGE_SE2 1 2 0 1e999 0 {INFORMATION_2D}", 4, "must be finite, got '1e999'"),
+    (GOOD + f"EDGE_SE2 1 2 0 0 nan {INFORMATION_2D}", 4, "a measurement must be finite, got 'nan'"),
     ("VERTEX_SE2 1 0 0 nan\n" + GOOD, 1, "a pose must be finite, got 'nan'"),
-    (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 nan", 4, "must be finite, got 'nan'"),
-    (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0", 4, "EDGE_SE2 needs 11 numbers"),
+    (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 nan", 4, "an information matrix must be finite"),
     (GOOD + "EDGE_SE2 1", 4, "needs 11 numbers (2 vertex ids, 3 of the pose, 6 of"),
     (GOOD + "VERTEX_SE2", 4, "VERTEX_SE2 needs 4 numbers (a vertex id, 3 of the pose), got 0"),
     (GOOD + f"EDGE_SE2 1 2 0 0 0.5 {INFORMATION_2D} 1", 4, "needs 11 numbers"),
-    (GOOD_3D + f"EDGE_SE3:QUAT 0 1 {POSE_3D}", 2, "EDGE_SE3:QUAT needs 30 numbers"),
-    ("VERTEX_SE3:QUAT 1 0 0 0 0 0 1\n" + GOOD_3D, 1, "needs 8 numbers"),
     (GOOD_3D + f"EDGE_SE3:QUAT 0 1 1 1 1 0 0 -0 0 {INFORMATION_3D}", 2, "quaternion"),
-    (GOOD_3D + f"EDGE_SE3:QUAT 0 1 1 1 1 0 nan 0 1 {INFORMATION_3D}", 2, "finite"),
     (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 0", 4, "must be positive definite"),
     (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 -1", 4, "weights='unit'"),
-    (GOOD + f"EDGE_SE2 1 2 0 0 # 0.5 {INFORMATION_2D}", 4, "needs 11 numbers"),
     (GOOD + "EDGE_SE2 1 2 0 0 1 1 0 0 1 0 1e305", None, "the largest entry"),
 ]
 
@@ -333,14 +317,10 @@ def test_landmark_with_two_kinds_of_ids_raises(write):
 
 def test_landmark2_ids_are_separate_from_pose_ids(write):
     """Their ids may equal ids of poses; then landmarks have no labels."""
-    text = (
-        "FIX 0\nEDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\nLANDMARK2 0 1 1 2 2 0 2\nLANDMARK2 1 {} 3 4 1 0 3\n"
-    )
+    text = "EDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\nLANDMARK2 0 1 1 2 2 0 2\nLANDMARK2 1 {} 3 4 1 0 3\n"
     G = read_g2o(write(text.format(5)), poses=True)
     assert G.n_vertices == 2
     assert G.sightings.edges.tolist() == [[0, 0], [1, 1]]
-    assert G.sightings.points.tolist() == [[1, 2], [3, 4]]
-    assert_residual(G.sightings.tau - [2, 1.5], 2.0, n=2)
     assert G.sightings.labels is None
     unit = read_g2o(write(text.format(5)), "unit", poses=True)
     assert unit.sightings.tau.tolist() == [1, 1]

@@ -218,7 +218,6 @@ BAD_OFF = [
     ("OFF\n3 1 0\n" + ROWS + "3 0 1 2\n3 0 2 1\n", 7, "but more lines follow"),
     ("OFF\n1 0 0\n0 0\n", 3, "a vertex needs 3 coordinates, got 2"),
     ("OFF\n3 0 0\n0 0 0\n1 nan 0\n0 1 0\n", 4, "a coordinate must be finite, got 'nan'"),
-    ("OFF\n3 0 0\n0 0 0\n1 0 0\n0 1_0 0\n", 5, "must be a number, got '1_0'"),
     ("OFF\n3 1 0\n" + ROWS + "3 0 1\n", 6, "needs as many vertices, got 2"),
     ("OFF\n3 1 0\n" + ROWS + "3 0 1 x\n", 6, "must be a whole number, got 'x'"),
     ("OFF\n3 1 0\n" + ROWS + "three 0 1 2\n", 6, "whole number, got 'three'"),
@@ -231,13 +230,10 @@ BAD_OFF = [
 
 BAD_OBJ = [
     ("", None, "no line is v x y z"),
-    ("v 0 0\n", 1, "a vertex needs 3 coordinates, got 2"),
-    ("v 0 0 inf\n", 1, "a coordinate must be finite, got 'inf'"),
     ("v 0 0 0\nf 1 0 1\n", 2, "vertices are numbered from 1, got 0"),
     ("v 0 0 0\n\nf 1 a/2 1\n", 3, "must be a whole number, got 'a'"),
     ("v 0 0 0\nv 1 0 0\nf 1 2 3\n", 3, "vertex 3, but there are vertices 1 .. 2"),
     ("v 0 0 0\nf -1 -2 1\n", 2, "face 0 contains vertex 0"),
-    ("v 0 0 0\nv 1 0 0\nf 1 2\n", 3, "face 0 has 2 corners"),
     ("v 0 0 0\nv 1 0 0\nf 1 2 1\n", 3, "face 0 contains vertex 1 twice"),
 ]
 
@@ -274,7 +270,6 @@ BAD_PLY = [
     (ply_text(VERTICES, "0 0 0\n1 0\n"), 9, "a vertex has 3 numbers, got 2"),
     (ply_text(VERTICES, "0 0 0\n1 0 nan\n0 0 0\n"), 9, "a coordinate must be finite"),
     (ply_text(VERTICES, FACES, ROWS + "3 0 1\n"), 13, "needs as many vertices, got 2"),
-    (ply_text(VERTICES, FACES, ROWS + "3 0 1 3\n"), 13, "face 0 contains vertex 3"),
     (ply_text(VERTICES, FACES, ROWS + "3 0 1 2\n1\n"), 14, "more lines than the header"),
     (BINARY + PACKED_ROWS[:-1], None, "ends inside its 3 elements 'vertex'"),
     (BINARY + PACKED_ROWS, None, "ends inside its 1 elements 'face'"),

@@ -74,9 +74,8 @@ def test_save_load_round_trip_is_exact(tmp_path_factory, case, kind, loops, comp
 
 def test_round_trip_of_oversampled_modes_above_their_budget(tmp_path):
     F = sc.CellularSheaf.constant(nx.path_graph(8))
-    C = sc.coarsen(
-        F, sc.Partition(np.arange(8) // 2), sc.ranks.budget(1), local_operator="oversampled"
-    )
+    P = sc.Partition(np.arange(8) // 2)
+    C = sc.coarsen(F, P, sc.ranks.budget(1), local_operator="oversampled")
     assert C.modes.over_budget == 3
     for saved in (C, dataclasses.replace(C, prolongation=-C.prolongation)):  # and of other modes
         sc.save(tmp_path / "c.npz", saved)
@@ -168,45 +167,40 @@ def test_round_trip_of_sparsifications(tmp_path):
         assert np.array_equal(Z.weights, loaded.weights)
 
 
-def test_arrays_may_be_in_fortran_order(file):
-    edges = sc.load(file).fine.edges
-    rewrite(file, fine__edges=np.asfortranarray)
-    np.testing.assert_array_equal(sc.load(file).fine.edges, edges)
+def twice(array):
+    return np.repeat(array, 2)
 
 
-def test_files_of_version_1_are_read(file):
-    """They had no compression, no restored loops, and did not say how modes were computed."""
+@pytest.mark.parametrize(
+    "changes",
+    [
+        {"fine__edges": np.asfortranarray},
+        # version 1 had no compression, no restored loops, and did not say how modes were computed
+        {"version": 1, "compress": None, "restored_loops": None, "modes__singular": None},
+        # duplicate entries of R are summed
+        {"R__data": lambda a: twice(a / 2), "R__indices": twice, "R__indptr": lambda a: 2 * a},
+    ],
+    ids=["fortran order", "version 1", "duplicates"],
+)
+def test_other_forms_of_a_file_are_read(file, changes):
     C = sc.load(file)
-    rewrite(file, version=1, compress=None, restored_loops=None, modes__singular=None)
+    rewrite(file, **changes)
     same_coarsening(C, sc.load(file))
-
-
-def test_duplicate_entries_of_r_are_summed(tmp_path):
-    C = sc.coarsen(sc.CellularSheaf.constant(nx.path_graph(4)), sc.Partition([0, 0, 1, 1]), 2)
-    path = tmp_path / "c.npz"
-    sc.save(path, C)
-    twice = {"R__data": lambda a: np.repeat(a / 2, 2), "R__indices": lambda a: np.repeat(a, 2)}
-    rewrite(path, **twice, R__indptr=lambda a: 2 * a)
-    same_coarsening(C, sc.load(path))
 
 
 def test_coarse_sheaves_with_tiny_maps_are_read(tmp_path):
     """Exact kernels leave such maps; the limit is for a caller's own."""
     F = sc.CellularSheaf.constant(nx.path_graph(4))
-    small = [np.eye(2, 1) * 1e-170, np.eye(2, 1) * 1e-170]
-    C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), basis=small)
+    C = sc.coarsen(F, sc.Partition([0, 0, 1, 1]), basis=2 * [np.eye(2, 1) * 1e-170])
     sc.save(tmp_path / "c.npz", C)
     same_sheaf(C.sheaf, sc.load(tmp_path / "c.npz").sheaf)
 
 
 def test_labels_of_all_types_round_trip(tmp_path):
-    graph = nx.Graph(
-        [((0, "a"), 3), (3, "thr\u00e9e"), (True, (1.5, (True, None))), ("", np.int64(7))]
-    )
-    F = sc.CellularSheaf.constant(graph)
-    sc.save(tmp_path / "f.npz", F)
+    names = ((0, "a"), 3, "thr\u00e9e", True, (1.5, (True, None)), "", np.int64(7))
+    sc.save(tmp_path / "f.npz", sc.CellularSheaf.constant(nx.empty_graph(names)))
     found = sc.load(tmp_path / "f.npz").vertex_labels
-    assert found == tuple(graph.nodes)
+    assert found == names
     assert [type(label) for label in found] == [tuple, int, str, bool, tuple, str, int]
 
 

@@ -64,8 +64,7 @@ def test_information_matrices_are_kept(tmp_path, dim):
     size = 3 if dim == 2 else 6
     A = np.random.default_rng(7).standard_normal((13, size, size))
     omega = A @ A.swapaxes(1, 2) + np.eye(size)
-    G = graph(dim)
-    G = dataclasses.replace(G, information=omega, kappa=None, tau=None)
+    G = dataclasses.replace(graph(dim), information=omega, kappa=None, tau=None)
     sc.write_g2o(tmp_path / "g.g2o", G)
     np.testing.assert_array_equal(sc.read_g2o(tmp_path / "g.g2o", poses=True).information, omega)
 

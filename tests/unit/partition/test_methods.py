@@ -355,15 +355,6 @@ def test_vertex_weights_are_stalk_dimensions(method):
     assert np.bincount(labels)[labels[1:]].max() <= 3
 
 
-@pytest.mark.filterwarnings("ignore::sheafcoarsen.SmallComponentsWarning")
-def test_components_are_not_joined_if_there_are_enough_clusters():
-    graph = crumbs(500, 200)
-    partition = sc.select(graph, 201)
-    for component in nx.connected_components(graph):
-        assert len(np.unique(partition.labels[list(component)])) == 1
-    assert sc.select(graph, 230).n_clusters == 230
-
-
 def with_pairs(large=1500, pairs=100):
     """A graph of degree 4 and many pairs."""
     big = nx.random_regular_graph(4, large, seed=1)

@@ -19,8 +19,10 @@ PARTITIONS = st.integers(0, 9).flatmap(partitions)
 def test_clusters_match_the_labels(P):
     K = P.n_clusters
     assert reference.n_clusters(P) == K
-    assert [P.cluster(a).tolist() for a in range(K)] == [reference.cluster(P, a) for a in range(K)]
-    assert P.sizes.tolist() == [len(reference.cluster(P, a)) for a in range(K)]
+    clusters = [reference.cluster(P, a) for a in range(K)]
+    for first in (0, -K):  # negative indices count from the end
+        assert [P.cluster(first + a).tolist() for a in range(K)] == clusters
+    assert P.sizes.tolist() == [len(cluster) for cluster in clusters]
     assert P.n_vertices == len(P.labels)
     assert all(array.dtype == np.int64 for array in (P.labels, P.sizes, P.members))
 
@@ -63,11 +65,6 @@ def test_labels_may_have_any_integer_type_or_be_integral_floats(dtype):
     P = Partition(given_labels)
     assert P.labels.tolist() == labels
     assert P.labels.dtype == np.int64
-
-
-def test_cluster_accepts_negative_indices():
-    P = Partition([0, 1, 0])
-    assert [P.cluster(a).tolist() for a in (-2, -1)] == [[0, 2], [1]]
 
 
 def test_arrays_of_a_partition_are_read_only_copies():

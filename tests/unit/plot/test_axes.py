@@ -286,16 +286,14 @@ plot.modes(C.fine) -> TypeError: `E` must be an Eigenmodes, got CellularSheaf
 plot.modes(sc.eigenmodes(C.fine, 1), pos, FACE) -> `pos` must have shape (n, 3), got (34, 2)
 plot.partition(named, names=["w"]) -> `names[0]` = 'w' is not the name of a vertex
 plot.partition(C, np.zeros((33, 2))) -> for each of 34 vertices, got shape (33, 2)
-plot.partition(C, np.zeros((34, 4))) -> got shape (34, 4)
 plot.partition(C, np.where(np.arange(68).reshape(34, 2) == 9, np.nan, 0)) -> `pos` must be finite,
         got nan at index (4, 1): give this vertex a position
-plot.partition(C, (np.zeros((34, 3)), np.zeros((5, 3), int))) -> must hold the points of a mesh only
-plot.partition(C, 2 * (np.zeros((34, 3)),)) -> pass `points` of `points, faces = read_mesh(path)`
+plot.partition(C, (np.zeros((34, 3)), np.zeros((5, 3), int))) -> must hold the points of a mesh
+        only, got several arrays: pass `points` of `points, faces = read_mesh(path)`
 plot.partition(C, dict.fromkeys(range(33), (0, 0))) -> but lacks 33: add one, or omit `pos`
 plot.partition(C, dict.fromkeys(range(34), (0, 0)) | {5: None}) -> vertex, but `pos[5]` is None
 plot.partition(C, dict.fromkeys(range(34), (0.0, np.nan))) -> `pos[0]` is (0.0, nan)
 plot.partition(C, None, FACE) -> `faces` require positions in space
-plot.partition(C, pos, FACE) -> `pos` must have shape (n, 3), got (34, 2)
 plot.spectra(own) -> a basis of your own has no local spectra
 plot.spectra(C, ax=Figure()) -> TypeError: `ax` must be matplotlib axes, got Figure
 plot.poses(CHAIN.sheaf) -> TypeError: `S` must be a Synchronization or a PoseGraph, got Cell
@@ -354,20 +352,19 @@ def test_many_clusters_are_drawn_as_one_rasterized_collection(ax, monkeypatch):
     ("graph", "most"),
     [
         (nx.complete_graph(30), 30),
-        (nx.star_graph(5000), 2),
-        (nx.path_graph(5000), 3),
-        (nx.grid_2d_graph(70, 70), 5),
+        (nx.star_graph(5000), 6),
+        (nx.grid_2d_graph(70, 70), 6),
         (nx.barabasi_albert_graph(3000, 4, seed=3), 12),
-        (nx.empty_graph(4), 1),
+        (nx.empty_graph(4), 6),
     ],
-    ids=["complete", "star", "path", "grid", "scale-free", "empty"],
+    ids=["complete", "star", "grid", "scale-free", "empty"],
 )
 def test_colouring_clusters_takes_few_colours(graph, most):
     graph = nx.convert_node_labels_to_integers(graph)
     pairs = np.array(graph.edges, dtype=int).reshape(-1, 2)
     loops = np.repeat(np.arange(3)[:, None], 2, axis=1)
     colors = cluster_colors(np.concatenate([pairs, loops]), len(graph))
-    assert len(np.unique(colors, axis=0)) <= max(most, 6)
+    assert len(np.unique(colors, axis=0)) <= most
     differences = np.abs(colors[pairs[:, 0]] - colors[pairs[:, 1]]).max(axis=1)
     assert differences.min(initial=1) > 0.02
 
@@ -394,7 +391,6 @@ def test_palette_colours_are_distinct():
         ([-5.0, 1e-3], (-5, 5)),
         ([-1e-300, 1e-300], (-1e-300, 1e-300)),
         ([0.0, 2.0], (0, 2)),
-        ([3.0, 4.0], (3, 4)),
         ([-2.0, -1.0], (-2, -1)),
         ([-1.0, 0.0], (-1, 0)),
         ([2.0, 2.0], (2, 2)),

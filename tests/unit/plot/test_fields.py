@@ -49,10 +49,7 @@ def test_new_figures_have_the_shape_of_the_surface(axis, ratio):
 @pytest.mark.parametrize("shift", [0.0, 2.0])
 @pytest.mark.parametrize("of_vertices", [False, True])
 def test_colour_bar_matches_the_shaded_faces(shift, of_vertices, ax):
-    """Where shading makes faces darker, the bar still tells their values, to a tenth.
-
-    Values of vertices are averaged over faces; the bar shows the range of the given ones.
-    """
+    """Where shading makes faces darker, the bar still tells their values, to a tenth."""
     points, faces = icosphere(3)
     values = points[:, 0] + shift
     means = values[faces].mean(axis=1)
@@ -98,7 +95,7 @@ def test_arrows_are_the_projected_vectors(ax, form):
         options["frames"] = T
     x = (T.swapaxes(1, 2) @ vectors[..., None])[..., 0]
     tangent = (T @ x[..., None])[..., 0]
-    given = {"space": tangent, "coordinates": x, "frames": x, "cochain": x.ravel()}[form]
+    given = {"space": tangent, "cochain": x.ravel()}.get(form, x)
     plot.field(points, faces, given, ax=ax, n_arrows=50, **options)
     arrows, drawn = arrows_of(ax)
     assert len(arrows.get_offsets()) == 50
@@ -256,28 +253,17 @@ POINTS, FACES = icosphere(0)
     [
         ({"faces": FACES[:0]}, "ValueError: field on a point cloud by quiver(*points.T"),
         ({"values": np.ones(13)}, "ValueError: one number for each of 12 vertices, or of 20 faces"),
-        ({"values": np.zeros((12, 2))}, "ValueError: got shape (12, 2)"),
         ({"values": [np.nan] * 12}, "ValueError: `values` must be finite, got nan at index 0"),
-        (
-            {"values": [1j] * 12},
-            "TypeError: `values` must be real, got dtype complex128: pass its .real",
-        ),
         ({"vectors": np.zeros(23)}, "ValueError: must be a cochain of shape (24,)"),
-        ({"vectors": np.zeros((12, 3)) * 1j}, "TypeError: `vectors` must be real"),
         ({"vectors": np.full((12, 3), np.inf)}, "ValueError: `vectors` must be finite, got inf at"),
         ({"vectors": POINTS, "power": 2}, "ValueError: `power` above 1 requires coordinates"),
         ({"power": 0}, "ValueError: `power` must be at least 1, got 0"),
         ({"n_arrows": 0}, "ValueError: `n_arrows` must be at least 1, got 0"),
         ({"frames": np.zeros((12, 2, 3))}, "ValueError: `frames` must have shape (12, 3, 2)"),
-        ({"frames": np.full((12, 3, 2), np.nan)}, "ValueError: `frames` must be finite, got nan"),
         ({"unit": 1}, "TypeError: `unit` must be True or False, got 1"),
         ({"colorbar": "no"}, "TypeError: `colorbar` must be True or False"),
-        ({"faces": [[0, 1, 12]]}, "ValueError: `faces[0]` = (0, 1, 12) is out of range"),
         ({"up": "Z"}, "ValueError: `up` must be one of 'x', 'y', 'z', '-x', '-y', '-z', got 'Z'"),
         ({"view": (1, 2, 3)}, "ValueError: `view` must be two angles in degrees, elevation and"),
-        ({"view": (np.nan, 0)}, "ValueError: `view` must be finite, got nan at index 0"),
-        ({"view": ("a", 0)}, "TypeError: `view` must hold float32"),
-        ({"ax": 3}, "TypeError: `ax` must be matplotlib axes"),
     ],
 )
 def test_bad_fields_raise(options, error, ax):
@@ -314,10 +300,8 @@ def test_scalar_modes_have_a_colour_map_centred_at_zero(ax):
         np.testing.assert_allclose(discs.get_offsets(), np.array(list(GRID)))
         assert len(marks(panel, LineCollection)[0].get_segments()) == GRID.number_of_edges()
         assert panel.get_title() == f"{i + 1}: " + (f"{E.values[i]:.4g}" if i else "0")
-    assert (
-        ax.get_title()
-        == "8 lowest modes, the first 6 drawn, 1 section; red and blue: the two signs"
-    )
+    wanted = "8 lowest modes, the first 6 drawn, 1 section; red and blue: the two signs"
+    assert ax.get_title() == wanted
 
 
 def test_negative_edges_of_modes_plots_are_red(ax):

@@ -126,17 +126,6 @@ def test_the_largest_zero_may_come_from_a_small_component():
     assert (found.kernel, found.zero) == (3, pytest.approx(np.sqrt(2) * 1e-13, rel=1e-6, abs=0))
 
 
-def test_tiny_components_beside_a_graph_with_hubs_match_a_dense_solver():
-    graphs = [nx.barabasi_albert_graph(300, 2, seed=1)]
-    graphs += [nx.path_graph(2 + i % 4) for i in range(70)]
-    F = sc.gallery.bundle(nx.disjoint_union_all(graphs), 2, 0.0, seed=1)
-    C = sc.coarsen(F, sc.select(F, 110), 2)
-    Q = sc.spectral_quality(C, 10)
-    assert Q.kernel_fine == Q.kernel_coarse == 142
-    fine = np.linalg.eigvalsh(sc.laplacian(F).toarray())[142:]
-    np.testing.assert_allclose(Q.fine, fine[: len(Q.fine)], rtol=1e-9)
-
-
 def test_small_components_need_no_iteration(monkeypatch):
     """An iteration would need a long time, because the multiplets are as large as their number."""
     monkeypatch.setattr(smallest, "Iteration", None)

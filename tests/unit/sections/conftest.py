@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
-from tests.support.helpers import assert_residual, eps_of
+from tests.support.helpers import assert_residual, eps_of, normal
 
 
 def check_basis(F, S, *, locally=False):
@@ -37,9 +37,7 @@ def neighbours(n, dim=3, k=6, seed=0):
 def gaussian(edges, dim, dtype=np.float64, scale=1.0, seed=3):
     """Return random maps, which expand by 1e+1000 and more along a path of 10,000 edges."""
     rng = np.random.default_rng(seed)
-    maps = rng.standard_normal((2, len(edges), dim, dim)).astype(dtype)
-    if np.iscomplexobj(maps):
-        maps += 1j * rng.standard_normal(maps.shape)
+    maps = normal(rng, (2, len(edges), dim, dim), dtype)
     return sc.CellularSheaf(edges, *(scale * maps).astype(dtype))
 
 

@@ -11,14 +11,23 @@ from tests.support.helpers import assert_residual, dense_kernel, eps_of, same_su
 from tests.unit.sections.conftest import check_basis, gaussian
 
 
-def test_the_number_of_clusters_grows_with_the_number_of_components():
-    F = sc.CellularSheaf.constant(nx.path_graph(400))
-    assert clustering.cluster_count(F, 1) == 10
+@pytest.mark.filterwarnings("ignore::sheafcoarsen.SmallComponentsWarning")
+def test_clusters_have_about_40_vertices_or_120_dimensions_and_a_single_component():
+    constant, grid = sc.CellularSheaf.constant, nx.grid_2d_graph(40, 40)
+    F, wide = constant(nx.path_graph(400)), constant(nx.path_graph(40), dim=100)
     many, _, _ = sc.disjoint_union([F, F, sc.CellularSheaf([], [], [], vertex_dims=[1] * 30)])
-    assert clustering.cluster_count(many, 1) == 31 + 21
-    assert clustering.cluster_count(many, 4) == 31 + 6
-    wide = sc.CellularSheaf.constant(nx.path_graph(40), dim=100)
-    assert clustering.cluster_count(wide, 1) == 10  # with at least four vertices each
+    for G, growth, count in (
+        (F, 1, 10),
+        (many, 1, 31 + 21),
+        (many, 4, 31 + 6),
+        (wide, 1, 10),  # with at least four vertices each
+        *((constant(grid, dim), 1, count) for dim, count in ((1, 40), (3, 40), (6, 80))),
+        *((constant(grid, dim), 2, count) for dim, count in ((1, 20), (3, 20), (6, 40))),
+    ):
+        sheaf, partition, split, is_cut = clustering.choose_clusters(G, growth)
+        assert (sheaf, split, is_cut) == (G, None, False)
+        assert partition.n_clusters == count
+        np.testing.assert_array_equal(partition.labels, sc.select(G, count, "balls").labels)
 
 
 def test_clusters_that_are_too_large_are_shrunk():
@@ -58,26 +67,12 @@ def test_coarsening_stops_at_the_size_of_the_last_level():
     assert sc.global_sections(small).levels == (clustering.LAST,)
 
 
-@pytest.mark.parametrize("dim", [1, 3, 6])
-def test_clusters_have_about_40_vertices_or_120_dimensions(dim):
-    F = sc.CellularSheaf.constant(nx.grid_2d_graph(40, 40), dim=dim)
-    mean = min(clustering.VERTICES, clustering.DIMENSION / dim)
-    for growth in (1, 2):
-        count = clustering.cluster_count(F, growth)
-        assert abs(1600 / count - growth * mean) < 1
-        sheaf, partition, split, is_cut = clustering.choose_clusters(F, growth)
-        assert (sheaf, split, is_cut) == (F, None, False)
-        assert partition.n_clusters == count
-        np.testing.assert_array_equal(partition.labels, sc.select(F, count, "balls").labels)
-
-
-def test_the_dimension_of_dense_decompositions_is_bounded(monkeypatch):
+def test_the_dimension_of_dense_decompositions_is_bounded(monkeypatch, cluster_sizes):
     assert clustering.LARGEST_LAST == 6000
     monkeypatch.setattr(_global_sections, "sections_of_full_rank", lambda sheaf: None)
-    monkeypatch.setattr(clustering, "LAST", 10)
+    cluster_sizes(1 / 8, 120, 10)  # a vertex each, even if clusters are enlarged
     monkeypatch.setattr(clustering, "LARGEST_LAST", 19)
     F = sc.CellularSheaf.random(nx.random_regular_graph(4, 20, seed=1), 1, 1, seed=1)
-    monkeypatch.setattr(clustering, "cluster_count", lambda sheaf, growth: sheaf.n_vertices)
     with pytest.raises(np.linalg.LinAlgError, match="stalled at dimension 20, .* to dimension 19"):
         sc.global_sections(F)
     monkeypatch.setattr(clustering, "LARGEST_LAST", 20)

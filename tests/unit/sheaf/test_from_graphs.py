@@ -137,6 +137,8 @@ def test_weights_may_be_names_lists_or_arrays_and_are_1_where_missing():
     for weight, expected in (("weight", [3.0, 1.0]), ("no such", [1.0, 1.0]), (None, [1.0, 1.0])):
         assert CellularSheaf.constant(G, weight=weight).tail_data.tolist() == expected
     assert CellularSheaf.constant([[0, 1]], weight="weight").tail_data.tolist() == [1.0]
+    # only maps must be in range
+    assert CellularSheaf.constant([[0, 1]], weight=[1e-200]).tail_data == pytest.approx(1e-100)
 
 
 def test_values_keep_single_precision():
@@ -430,6 +432,7 @@ constant(adjacency(ONES), n_vertices=2) -> has a size
 constant(PATH, -1) -> `dim` must be at least 0, got -1
 constant(PATH, 1.0) -> TypeError: `dim` must be an integer, got 1.0
 constant(PATH, weight=[1, -1.0]) -> `weight` must not be negative, got -1.0 for edge 1 (1, 2)
+constant([[0, 1]], weight=[1e-302]) -> rescale the maps
 constant(NEGATIVE, weight="weight")
         -> got -2.0 for edge 0 ('a', 'b'); CellularSheaf.signed reads negative weights
 constant(NAMED, weight=[1.0]) -> `weight` must hold a number for each of the 2 edges, got shape (1

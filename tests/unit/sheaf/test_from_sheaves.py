@@ -3,7 +3,6 @@
 import networkx as nx
 import numpy as np
 import pytest
-import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -176,14 +175,6 @@ def test_union_and_split_return_read_only_copies():
         assert not np.shares_memory(G.tail_data, F.tail_data)
         for array in (G.edges, G.vertex_dims, G.edge_dims, G.tail_data, G.head_data):
             assert not array.flags.writeable
-
-
-def test_union_rejects_sparse_matrices():
-    matrix = scipy.sparse.bsr_array(np.eye(2))
-    with raises("TypeError: `sheaves` must be a sequence of sheaves, got bsr_array"):
-        sc.disjoint_union(matrix)
-    with raises("TypeError: `levels` must be a sequence of coarsenings, got bsr_array"):
-        sc.Hierarchy(mixed_sheaf(), matrix)
 
 
 @given(sheaves())

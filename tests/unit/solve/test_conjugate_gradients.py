@@ -1,13 +1,7 @@
 import numpy as np
 import pytest
-import scipy.sparse
 
-from sheafcoarsen.solve.conjugate_gradients import (
-    conjugate_gradients,
-    deflated,
-    orthonormal_complement,
-)
-from tests.support.helpers import normal
+from sheafcoarsen.solve.conjugate_gradients import conjugate_gradients
 
 RNG = np.random.default_rng(1)
 
@@ -49,15 +43,6 @@ def test_the_target_is_reached_from_a_distant_start(size):
     assert (np.linalg.norm(b - d * found.x, axis=0) <= target).all()
 
 
-def test_unreachable_targets_end_at_rounding_level():
-    d = np.linspace(0.1, 1, 60)[:, None]
-    b = RNG.standard_normal((60, 2))
-    found = conjugate_gradients(lambda X: d * X, lambda R: R, b, 0 * b, np.full(2, 1e-18))
-    assert found.steps < 200
-    assert (found.residuals < 1e-14).all()
-    assert np.array_equal(found.residuals, np.linalg.norm(b - d * found.x, axis=0))
-
-
 @pytest.mark.parametrize(("part", "seen"), [(1.0, 1.0), (0.1, 1.0), (0.1, 0.0)])
 def test_kernel_components_do_not_grow(part, seen):
     """In the second step, p is in the kernel of A or the preconditioner returns 0."""
@@ -70,9 +55,12 @@ def test_kernel_components_do_not_grow(part, seen):
 
 def test_stagnating_iterations_stop(monkeypatch):
     """The residuals are those of x even if the maximum number of steps is reached."""
-    d = np.geomspace(1e-16, 1, 200)[:, None]
     b = RNG.standard_normal((200, 1))
-    assert conjugate_gradients(lambda X: d * X, lambda R: R, b, 0 * b, np.zeros(1)).steps < 10_000
+    for least, target, most in ((0.1, 1e-18, 200), (1e-16, 0.0, 10_000)):
+        d = np.geomspace(least, 1, 200)[:, None]
+        found = conjugate_gradients(lambda X, d=d: d * X, lambda R: R, b, 0 * b, np.array([target]))
+        assert found.steps < most
+        assert least < 0.1 or found.residuals < 1e-14
     monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", 20)
     found = conjugate_gradients(lambda X: X, lambda R: R / (1 + d), b, b + 1e12, np.zeros(1))
     assert found.steps == 20
@@ -97,16 +85,3 @@ def test_a_residual_orthogonal_to_all_steps_ends_the_iteration():
     b, zero = np.array([[0.0], [0.0], [1.0]]), np.zeros((3, 1))
     found = conjugate_gradients(A.__matmul__, lambda R: step, b, zero, np.array([1e-3]))
     assert (found.x.tolist(), found.residuals.tolist()) == (zero.tolist(), [1.0])
-
-
-@pytest.mark.parametrize("dtype", [float, complex])
-@pytest.mark.parametrize("form", [np.asarray, scipy.sparse.csr_array])
-def test_columns_and_preconditioners_are_projected_onto_the_complement(form, dtype):
-    rng = np.random.default_rng(0)
-    Q = form(np.linalg.qr(normal(rng, (40, 3), dtype))[0])
-    X = orthonormal_complement(normal(rng, (40, 4), dtype), Q)
-    assert X.flags.c_contiguous
-    assert abs(Q.conj().T @ X).max() <= 30 * np.finfo(float).eps
-    assert abs(X.conj().T @ X - np.eye(4)).max() <= 30 * np.finfo(float).eps
-    found = deflated(lambda R: 2 * R, Q)(X + Q @ np.ones((3, 4)))
-    assert abs(found - 2 * X).max() <= 300 * np.finfo(float).eps

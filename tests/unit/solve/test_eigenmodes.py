@@ -73,23 +73,18 @@ def test_split_multiplets_converge_to_rounding(graph, d, k, seed, method):
     assert np.abs(E.values - np.repeat(values, d)[:k]).max() <= 1e-12 * values[-1]
 
 
-def heavy_reference(F: CellularSheaf, mass: np.ndarray, k: int) -> np.ndarray:
-    """Return the k lowest eigenvalues with small relative errors, from the inverse of L."""
-    delta = sc.coboundary(F).toarray()
-    factor = np.linalg.cholesky(delta.conj().T @ delta)
-    roots = np.diag(np.repeat(np.sqrt(mass), F.vertex_dims))
-    inverse = scipy.linalg.solve_triangular(factor, roots, lower=True)
-    return np.linalg.svd(inverse, compute_uv=False)[:k] ** -2.0
-
-
 @pytest.mark.parametrize(
     ("seed", "name", "method"),
     covering([3, 8, 25], ["noisy bundle", "complex connection", "loops, parallel edges"], METHODS),
 )
 def test_eigenvalues_are_accurate_for_masses_over_sixteen_orders_of_magnitude(name, method, seed):
+    """The inverse of L gives the lowest ones with small relative errors."""
     F = SHEAVES[name]
     mass = 10.0 ** np.random.default_rng(seed).uniform(-8, 8, F.n_vertices)
-    wanted = heavy_reference(F, mass, 6)
+    delta, roots = sc.coboundary(F).toarray(), np.diag(np.repeat(np.sqrt(mass), F.vertex_dims))
+    factor = np.linalg.cholesky(delta.conj().T @ delta)
+    inverse = scipy.linalg.solve_triangular(factor, roots, lower=True)
+    wanted = np.linalg.svd(inverse, compute_uv=False)[:6] ** -2.0
     E = sc.eigenmodes(F, 6, method=method, mass=mass)
     assert np.abs(E.values / wanted - 1).max() <= 1e-6
     assert_orthonormal(E, F, mass)
@@ -112,16 +107,6 @@ def test_the_iteration_with_mass_finds_eigenvalues_at_rounding_level(dtype, seed
     eps = np.finfo(dtype).eps
     assert_residual(V.T @ (M * V) - np.eye(3), 1.0, n=160, eps=eps)
     assert_residual(V.T @ (L @ V), 1 / mass.min(), abs(L).sum(axis=1).max(), n=160, eps=eps)
-
-
-@pytest.mark.parametrize("method", METHODS)
-@pytest.mark.parametrize("unit", [1e-200, 5e307])
-def test_scaling_the_mass_scales_the_eigenvalues_inversely(method, unit):
-    F = SHEAVES["noisy bundle"]
-    mass = np.random.default_rng(1).uniform(0.1, 3.0, F.n_vertices)
-    one, other = (sc.eigenmodes(F, 5, method=method, mass=m) for m in (mass, unit * mass))
-    assert np.abs(other.values * unit / one.values - 1).max() <= 1e-6
-    assert_orthonormal(other, F, unit * mass)
 
 
 @pytest.mark.parametrize("method", METHODS)
@@ -262,7 +247,8 @@ def test_starts_may_contain_sections(method, mass):
     for start in (np.eye(101), np.eye(101)[:, 100:]):
         E = sc.eigenmodes(F, 3, method=method, mass=mass, start=start)
         assert_lowest(E, values, unit)
-        assert E.n_zero == zeros == 2 < (E.values[2] / unit**2 > 0.9 * values[2]) + 2
+        assert E.n_zero == zeros == 2
+        assert E.values[2] / unit**2 > 0.9 * values[2]
         assert_orthonormal(E, F, np.ones(101) if mass is None else mass)
 
 
@@ -357,10 +343,7 @@ def test_not_converged_holds_the_computed_pairs(monkeypatch):
 
 @pytest.mark.parametrize("seed", [0, 1])
 def test_slow_convergence_adds_columns(seed):
-    """With weights over four decades along a path, two more columns would not suffice.
-
-    These graphs converge from each of twenty random starts; on others some starts do not.
-    """
+    """These graphs converge from each of twenty random starts, but not with two more columns."""
     graph = nx.cycle_graph(63) if seed % 2 else nx.path_graph(55)
     weights = 10.0 ** np.random.default_rng(seed).uniform(-2, 2, (graph.number_of_edges(), 1, 1))
     F = CellularSheaf.constant(graph, 2)
@@ -376,25 +359,6 @@ def test_multiplets_are_tied_within_the_rounding_errors_of_the_maps(dtype):
     for seed in range(10):
         F = CellularSheaf.random([[0, 1]], 4, 4, kind="orthogonal", seed=seed, dtype=dtype)
         assert [sc.eigenmodes(F, k).tied for k in (3, 4, 5)] == [True, False, True]
-
-
-@pytest.mark.parametrize(
-    ("dtype", "scale", "mass", "flows"),
-    [
-        (np.float32, 1.0, 1e-80, "over"),
-        (np.float32, 1.0, 1e-42, "over"),
-        (np.float32, 1.0, 1e50, "under"),
-        (np.float32, 1.0, 1e95, "under"),
-        (np.float64, 1e-100, 1e200, "under"),
-        (np.float64, 1.0, 1e-310, "over"),
-        (np.float64, 1e100, 1e-110, "over"),
-    ],
-)
-def test_masses_whose_eigenvalues_exceed_the_scalar_type_raise(dtype, scale, mass, flows):
-    F = CellularSheaf.constant(nx.path_graph(5))
-    F = F.with_maps(*((scale * data).astype(dtype) for data in (F.tail_data, F.head_data)))
-    with pytest.raises(ValueError, match=f"which {flows}flows {np.dtype(dtype)}"):
-        sc.eigenmodes(F, 5, mass=np.full(5, mass))
 
 
 @pytest.mark.parametrize("scale", [1.0, 1e100])

@@ -149,10 +149,7 @@ def test_values_that_contradict_each_other_do_not_disturb_weaker_parts(large, sm
 
 @pytest.mark.filterwarnings("ignore:the given values hardly determine the others")
 def test_large_extensions_are_accurate_even_if_weights_differ_by_eight_digits():
-    """Too large for QR here; ``NotConverged`` while refinement ended by the gradient alone.
-
-    The condition number of delta is 1e11.
-    """
+    """Too large for QR, and a condition of 1e11: refinement must not end by the gradient alone."""
     weights = np.ones(1999)
     weights[10::20] = 1e8
     F = CellularSheaf.diagonal(nx.path_graph(2000), weights[:, None], weights[:, None])
@@ -233,10 +230,7 @@ def warnings_of(F):
     [(1e-5, 0, False), (1e-8, 0, True), (5e-7, 0, False), (5e-7, 800, True)],
 )
 def test_nearly_undetermined_directions_warn(small, leaves, warns):
-    """Singular values are compared with the norm of delta, which a hub makes large.
-
-    The smallest is exact in small problems, and estimated by inverse iteration in others.
-    """
+    """Singular values, exact in small problems, are relative to norm(delta), large next to hubs."""
     edges = [[0, 1], [1, 2], *([1, 3 + i] for i in range(leaves))]
     maps = np.array([1, small, *np.ones(leaves)]).reshape(-1, 1, 1)
     F = CellularSheaf(edges, maps, maps)

@@ -1,6 +1,7 @@
 """Nearest sections, and least squares accurate to rounding by every method."""
 
 import warnings
+from unittest.mock import Mock
 
 import networkx as nx
 import numpy as np
@@ -42,10 +43,7 @@ def norm_bound(D):
 
 
 def clear_rank(D, eps):
-    """Return the rank of D and its smallest positive singular value.
-
-    Sheaves whose rank is not clear are skipped.
-    """
+    """Return the rank of D, if it is clear, and its smallest positive singular value."""
     sigma = np.linalg.svd(D, compute_uv=False)
     largest = sigma.max(initial=0.0)
     assume(not ((sigma > 1e-2 * eps * largest) & (sigma < 1e-2 * largest)).any() or largest == 0)
@@ -105,12 +103,8 @@ def test_large_sheaves_are_solved_to_rounding():
 
 @pytest.mark.large
 def test_sheaves_with_much_fill_are_solved_iteratively():
-    G = nx.convert_node_labels_to_integers(nx.grid_graph((9, 9, 9)))
     random = CellularSheaf.constant(nx.random_regular_graph(4, 5200, seed=1))
     assert not fills_little(sc.laplacian(random))
-    for graph in (G, nx.star_graph(5200), nx.path_graph(5200)):
-        assert fills_little(sc.laplacian(CellularSheaf.constant(graph)))
-    assert fills_little(sc.laplacian(connection(52, 52)))
     x = sc.harmonic_extension(random, [0, 1], [[0.0], [1.0]])
     delta = sc.coboundary(random)
     assert_residual((delta.T @ (delta @ x))[2:], 8.0, x, n=1)
@@ -137,9 +131,7 @@ def test_factors_are_used_if_the_iteration_fails_unless_they_are_too_large(monke
 
 
 def test_the_iteration_works_without_a_basis_of_sections(monkeypatch):
-    def stalls(*arguments, **options):
-        raise np.linalg.LinAlgError("coarsening stalled")
-
+    stalls = Mock(side_effect=np.linalg.LinAlgError("coarsening stalled"))
     for place in ("_solver.global_sections", "_nearest_section.global_sections"):
         monkeypatch.setattr(f"sheafcoarsen.solve.{place}", stalls)
     F = CellularSheaf.random(nx.random_regular_graph(4, 30, seed=1), 3, 1, seed=2)
@@ -262,10 +254,8 @@ def test_a_small_holonomy_leaves_no_section():
 
 
 def test_sections_decided_by_rounding_warn(monkeypatch):
-    """A path with random maps has one section, and more up to rounding: products of maps decay.
-
-    The sections of paths are usually decided exactly, which is disabled here.
-    """
+    """Products of random maps along a path decay: up to rounding it has more than one section."""
+    # or else the sections of paths are decided exactly
     monkeypatch.setattr("sheafcoarsen.sections._global_sections.forest_sections", lambda F: None)
     rng = np.random.default_rng(5)
     F = sc.CellularSheaf.diagonal(nx.path_graph(3001), *rng.standard_normal((2, 3000, 1)))

@@ -94,15 +94,6 @@ def test_edges_whose_squares_underflow_are_kept():
     assert sc.global_sections(sc.sparsify(F, 0.5).sheaf).h0 == sc.global_sections(F).h0 == 1
 
 
-def test_bridges_are_kept_with_weight_one():
-    Z = sc.sparsify(SHEAVES["bridges"], 0.7)
-    lost = sorted(set(range(SHEAVES["bridges"].n_edges)) - set(Z.edges.tolist()))
-    assert lost
-    bridges = np.flatnonzero(sc.leverages(SHEAVES["bridges"]) > 2 - 1e-9)
-    assert set(bridges.tolist()) <= set(Z.edges.tolist())
-    assert (Z.weights[np.isin(Z.edges, bridges)] == 1).all()
-
-
 @given(F=sheaves(graph=graphs(max_vertices=8), spread=False), eps=st.floats(0.05, 0.95))
 def test_the_bounds_hold_for_all_kinds_of_sheaves(F, eps):
     Z = sc.sparsify(F, eps)
@@ -123,13 +114,6 @@ def test_halving_keeps_each_edge_with_probability_one_half_and_balances_degrees(
         left = np.bincount(np.array(DENSE_GRAPH.edges)[inside].reshape(-1), minlength=100)
         assert abs(2 * left - degrees).max() <= 8
     assert abs(total / 400 - 0.5).max() < 0.13
-
-
-def test_more_edges_are_drawn_until_the_bounds_hold(monkeypatch):
-    monkeypatch.setattr(_sparsify, "FIRST", 0.05)
-    Z = sc.sparsify(SHEAVES["connection"], 0.5)
-    values, _ = ratios(Z.fine, Z.sheaf)
-    assert 0.5 <= values.min() < values.max() <= 1.5
 
 
 def test_equal_seeds_give_equal_edges_and_other_seeds_differ():
@@ -154,16 +138,7 @@ def test_results_are_immutable_and_can_be_pickled_and_printed():
             other.weights[0] = 2
     with pytest.raises(dataclasses.FrozenInstanceError):
         Z.edges = Z.edges
-    again = dataclasses.replace(Z)
-    np.testing.assert_allclose(again.bounds(), (lo, hi), rtol=1e-12)
-    twice = Z.edges.copy()
-    twice[1] = twice[0]
-    changes = {"edges": Z.edges[::-1]}, {"edges": twice}, {"weights": Z.weights[1:]}
-    for change in (*changes, {"fine": Z.sheaf}):
-        with pytest.raises(ValueError, match="the sparsification is inconsistent"):
-            dataclasses.replace(Z, **change)
-    with pytest.raises(ValueError, match="`edges` must be ascending indices of the 2400 edges"):
-        dataclasses.replace(Z, edges=twice)
+    np.testing.assert_allclose(dataclasses.replace(Z).bounds(), (lo, hi), rtol=1e-12)
 
 
 def test_bounds_see_weak_edges_next_to_strong_ones():
@@ -198,13 +173,6 @@ def test_bounds_enclose_eigenvalues_that_are_close_to_each_other(seed, decades):
 # ---------------------------------------------------------------- leverages
 
 
-def by_projection(F):
-    """Return the diagonal of delta delta^+, summed over the rows of each edge."""
-    U, sigma, _ = np.linalg.svd(sc.coboundary(F).toarray().astype(complex), full_matrices=False)
-    rows = (abs(U[:, sigma > 1e-5 * sigma.max(initial=0)]) ** 2).sum(axis=1)
-    return np.bincount(np.repeat(np.arange(F.n_edges), F.edge_dims), rows, F.n_edges)
-
-
 @pytest.fixture(params=["dense", "solves"])
 def exact(request, monkeypatch):
     """Compute exact leverages by a decomposition or by solves, a few rows at a time."""
@@ -223,10 +191,14 @@ def test_leverages_sum_to_the_rank_of_the_coboundary(F):
 
 @pytest.mark.parametrize("name", problems.SHEAVES)
 def test_exact_leverages_are_the_diagonal_of_the_projection(name, exact):
+    """Which is delta delta^+; its entries are summed over the rows of each edge."""
     F = problems.SHEAVES[name]
     found = exact(F)
+    U, sigma, _ = np.linalg.svd(sc.coboundary(F).toarray().astype(complex), full_matrices=False)
+    rows = (abs(U[:, sigma > 1e-5 * sigma.max(initial=0)]) ** 2).sum(axis=1)
+    wanted = np.bincount(np.repeat(np.arange(F.n_edges), F.edge_dims), rows, F.n_edges)
     assert found.dtype == float
-    assert_residual(found - by_projection(F), F.edge_dims, n=F.dim_c0, eps=linalg.eps_of(F.dtype))
+    assert_residual(found - wanted, F.edge_dims, n=F.dim_c0, eps=linalg.eps_of(F.dtype))
 
 
 def test_a_weak_bridge_has_full_leverage(exact):

@@ -8,7 +8,6 @@ import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf, gallery
 from tests.support.helpers import assert_residual
 from tests.support.meshes import icosphere
-from tests.unit.solve.problems import GRID
 
 
 @pytest.mark.parametrize("t", [None, 0.01, 1e4])
@@ -21,8 +20,9 @@ def test_transport_on_a_flat_connection_is_the_parallel_section(dim, scale, t):
     at = F.vertex_offsets[40]
     section = S @ np.linalg.solve(S[at : at + dim], value)
     scaled = F.with_maps(scale * F.tail_data, scale * F.head_data)
-    x = sc.transport(scaled, 40, value, None if t is None else t / scale**2)
-    assert_residual(x - section, section, n=F.dim_c0)
+    for size in (1e-170, 1.0, 1e160):
+        x = sc.transport(scaled, 40, size * value, None if t is None else t / scale**2) / size
+        assert_residual(x - section, section, n=F.dim_c0)
 
 
 def test_transport_accepts_single_precision_complex_maps_and_names():
@@ -131,17 +131,6 @@ def test_the_default_time_lets_heat_cross_edges_of_very_different_weights():
     np.testing.assert_allclose(sc.transport(F, 0, VALUE), np.tile(VALUE, 250), rtol=1e-9)
 
 
-@pytest.mark.parametrize("size", [1e-170, 1e160])
-def test_transport_is_linear_at_every_scale_of_the_value(size):
-    F = gallery.cycle(5, holonomy=0.5)
-    x, y = sc.transport(F, 0, [size, 0.0]) / size, sc.transport(F, 0, VALUE)
-    assert_residual(x - y, y, n=len(x))
-
-
-def test_empty_stalks_have_nothing_to_transport():
-    assert sc.transport(sc.CellularSheaf.constant([[0, 1]], dim=0), 0, []).shape == (0,)
-
-
 def test_frames_of_a_map_that_is_singular_in_single_precision_are_bounded():
     """The rows of the map are (1, 3) / 10 and 7 (1, 3) / 10, up to rounding."""
     near = np.array([[0.1, 0.3], [0.7, 2.1]], np.float32)
@@ -195,12 +184,7 @@ def test_frames_exist_with_loops_parallel_edges_and_isolated_vertices():
     assert np.array_equal(sc.transported_frames(F), np.tile(np.eye(2), (3, 1)))
 
 
-def test_frames_of_a_noisy_bundle_have_less_energy_than_the_identity():
-    F = sc.gallery.bundle(GRID, 3, noise=0.02, seed=4)
-    plain = np.tile(np.eye(3), (F.n_vertices, 1))
-    assert sc.energy(F, sc.transported_frames(F)).sum() < 0.01 * sc.energy(F, plain).sum()
-
-
-def test_frames_of_an_empty_sheaf_are_empty():
+def test_empty_stalks_and_sheaves_have_nothing_to_transport():
+    assert sc.transport(sc.CellularSheaf.constant([[0, 1]], dim=0), 0, []).shape == (0,)
     empty = CellularSheaf(np.zeros((0, 2), int), [], [], vertex_dims=[])
     assert sc.transported_frames(empty).shape == (0, 0)

@@ -42,14 +42,6 @@ def test_norm_of_special_arrays(array, expected):
     assert linalg.norm(array) == pytest.approx(expected, rel=1e-10, abs=0, nan_ok=True)
 
 
-def test_zero_level_is_proportional_to_its_arguments():
-    level = linalg.zero_level(10, 1e-16, 3.0)
-    assert 0 < level < 1e-13
-    for twice in (linalg.zero_level(20, 1e-16, 3.0), linalg.zero_level(10, 2e-16, 3.0)):
-        assert twice == 2 * level
-    assert linalg.zero_level(10, 1e-16, np.array([6.0, 0.0])).tolist() == [2 * level, 0.0]
-
-
 RATIOS = {  # error, n and norms, with eps = 1e-15
     "one norm": (6e-15, 2, [3.0], 1.0),
     "two norms": (6e-15, 2, [3.0, 0.5], 2.0),

@@ -66,8 +66,3 @@ def test_long_names_are_escaped_and_abbreviated_and_counted(names, text):
 def test_number_rows_show_the_first_entries():
     rows = tables.number_rows({"one": 1.5, "all": range(8), "more": np.arange(9).reshape(3, 3)})
     assert rows == [("one", 1.5), ("all", *range(8)), ("more", *range(8), "…")]
-
-
-def test_number_lines_are_aligned():
-    text = tables.number_lines({"one": 1.5, "longer": np.array([1.0, 2.0])})
-    assert text == "  one     1.5\n  longer  [1. 2.]"

@@ -64,21 +64,16 @@ def test_a_wrong_translation_lowers_the_weight_of_its_rotation(dim):
     assert found >= 64
 
 
-def with_random_loops(dim, count=40, seed=0):
-    """Return a graph whose last measurements are random, and the graph without them."""
+@pytest.mark.large
+@pytest.mark.parametrize(("trusted", "seed"), [(None, 0), ("mask", 1), ("none", 0)])
+def test_truncated_least_squares_discard_random_loops(dim, trusted, seed):
     rng = np.random.default_rng(seed)
     G, _ = pose_graph(dim, ring_with_chords(100, 100, seed), seed, noise=0.05)
     weights = 1 / 0.05**2 / (dim - 1), 1 / 0.05**2
     clean = dataclasses.replace(G, kappa=weights[0], tau=weights[1])
-    i, j = rng.choice(100, (2, count))
-    turns, moves = random_rotations(count, dim, rng), 5 * rng.standard_normal((count, dim))
-    return appended(G, np.stack([i, j], axis=1), turns, moves, *weights), clean
-
-
-@pytest.mark.large
-@pytest.mark.parametrize(("trusted", "seed"), [(None, 0), ("mask", 1), ("none", 0)])
-def test_truncated_least_squares_discard_random_loops(dim, trusted, seed):
-    H, clean = with_random_loops(dim, seed=seed)
+    edges = np.transpose(rng.choice(100, (2, 40)))
+    turns, moves = random_rotations(40, dim, rng), 5 * rng.standard_normal((40, dim))
+    H = appended(G, edges, turns, moves, *weights)
     given = {"mask": np.arange(240) < 100, "none": []}.get(trusted)
     S = sc.synchronize(H, robust="tls", refine=True, trusted=given)
     assert (S.weights[200:] < 0.5).all()

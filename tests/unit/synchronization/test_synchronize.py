@@ -180,16 +180,6 @@ def test_refinement_accepts_reflecting_frames_if_all_edges_agree(dim):
         sc.synchronize(reflected(F, 3), refine=True)
 
 
-def test_refinement_requires_rotations_in_the_plane_or_in_space():
-    for F in (
-        sc.CellularSheaf.signed([[0, 1], [1, 2]], sign=[1, -1]),
-        sc.gallery.bundle(np.array([[0, 1], [1, 2], [2, 0]]), dim=4, seed=0),
-    ):
-        assert sc.synchronize(F).cost < 1e-12
-        with pytest.raises(ValueError, match=r"`refine` requires rotations of the plane or"):
-            sc.synchronize(F, refine=True)
-
-
 EDGES = [[0, 1], [2, 1], [2, 3], [3, 0], [0, 2], [1, 1]]
 SEEN = [[0, 0], [3, 0], [1, 1]]
 
@@ -219,17 +209,14 @@ def test_coboundary_of_the_pose_sheaf_is_the_derivative_of_residuals(dim, what):
 
 
 @pytest.mark.large
-def test_refinement_reduces_the_cost_to_a_stationary_point(dim):
-    G, (R, t) = pose_graph(dim, ring_with_chords(30, 30), noise=0.2)
+def test_refinement_from_any_start_reduces_the_cost(dim):
+    G, (R, _) = pose_graph(dim, ring_with_chords(30, 30), noise=0.2)
     S = sc.synchronize(G, refine=True)
     assert S.converged
     assert abs(S.rotations[0] - np.eye(dim)).max() < 1e-15
-    assert S.cost == pytest.approx(S.costs[-1], rel=1e-12)
-    assert S.cost < cost_by_hand(G, R, t)
-    again = sc.synchronize(G, refine=True, start=S.rotations)
-    assert again.cost == pytest.approx(S.cost, rel=1e-8)
     starts = [random_rotations(30, dim, np.random.default_rng(seed)) for seed in range(3)]
-    for result in (S, *(sc.synchronize(G, refine=True, start=start) for start in starts)):
+    for result in (S, *(sc.synchronize(G, refine=True, start=start) for start in (R, *starts))):
+        assert result.cost == pytest.approx(result.costs[-1], rel=1e-12)
         assert (np.diff(result.costs) <= 0).all()
         assert result.cost < result.costs[0]
 
