@@ -18,9 +18,6 @@ from sheafcoarsen._support.checks import optional_module
 if TYPE_CHECKING:
     import pandas as pd
 
-SHOWN = 8
-"""Maximum number of columns or names that are shown."""
-
 
 def counted(n: int, one: str, many: str | None = None) -> str:
     """Return a number with its noun, singular or plural."""
@@ -73,7 +70,7 @@ def span(values: np.ndarray) -> str:
     return low if low == high else f"{low} .. {high}"
 
 
-def names(labels: Sequence, shown: int = SHOWN) -> str:
+def names(labels: Sequence, shown: int = 8) -> str:
     """Return the first ``shown`` names as text, each cut to 40 characters."""
     first = [printable(label) for label in labels[:shown]]
     cut = [name if len(name) <= 40 else name[:39] + "…" for name in first]
@@ -86,15 +83,6 @@ def data_frame(index: str, numbers: Any, columns: dict[str, Any]) -> pd.DataFram
     pandas = optional_module("pandas", message)
     given = {name: column for name, column in columns.items() if column is not None}
     return pandas.DataFrame(given, index=pandas.Index(numbers, name=index))
-
-
-def number_rows(lines: dict) -> list[tuple]:
-    """Return a table row for each named number or sequence, with at most `SHOWN` entries."""
-    rows: list[tuple] = []
-    for name, value in lines.items():
-        row = np.asarray(value).reshape(-1).tolist()
-        rows.append((name, *row[:SHOWN], *(["…"] if len(row) > SHOWN else [])))
-    return rows
 
 
 def number_lines(lines: dict) -> str:

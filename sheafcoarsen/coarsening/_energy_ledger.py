@@ -56,7 +56,8 @@ class Ledger:
 
     def _repr_html_(self) -> str:
         title, shown = self._titled()
-        return tables.table(tables.number_rows(shown), caption=title)
+        rows = [(name, *np.asarray(value).reshape(-1).tolist()) for name, value in shown.items()]
+        return tables.table(rows, caption=title)
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -269,7 +269,7 @@ def write_array(root: Root, name: str, values: np.ndarray) -> None:
         raw: Any = piece.reshape(-1).view(np.uint8)
         if packed:
             raw = np.frombuffer(optional("numcodecs.zstd").compress(raw, 1), np.uint8)
-        (root.place / f"{name}/c/{k}{'/0' * (values.ndim - 1)}").put(raw.data, checksum(raw))
+        (root.place / _chunk(name, k, values.ndim)).put(raw.data, checksum(raw))
 
 
 def read_array(
@@ -321,7 +321,7 @@ def read_array(
             f"of shape ({sought}), but according to its zarr.json it holds {kind}, {tuple(size)}"
         )
     for k in range(-(-size[0] // rows)):
-        file = f"{name}/c/{k}{'/0' * (len(size) - 1)}"
+        file = _chunk(name, k, len(size))
         raw = (root.place / file).find()
         if raw is None:
             raise StoreError(f"{where}the chunk {file} is missing")
@@ -343,3 +343,8 @@ def read_array(
             f"zarr.json come from another array or another store"
         )
     return values
+
+
+def _chunk(name: str, k: int, ndim: int) -> str:
+    """Return the file of a chunk of an array that is divided along its first axis."""
+    return f"{name}/c/{k}{'/0' * (ndim - 1)}"

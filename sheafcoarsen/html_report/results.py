@@ -56,7 +56,6 @@ def smooth_cochain(sheaf: CellularSheaf) -> np.ndarray:
     """
     L = laplacian(sheaf)
     x = np.random.default_rng(0).standard_normal(sheaf.dim_c0).astype(sheaf.dtype)
-    x = x / x.dtype.type(float(np.linalg.norm(x)) or 1.0)
     sums = np.asarray(abs(L).sum(axis=1)).reshape(-1)
     sums[sums == 0] = 1
     for _ in range(SMOOTHING_STEPS):

@@ -18,17 +18,10 @@ class LocalOperator:
     name: ClassVar[str] = ""
     label: ClassVar[str] = ""  # label of the operator in plots
     spectral: ClassVar[bool] = False  # whether U_a* L_a U_a = diag(lambda)
-    crossing: ClassVar[bool] = False  # whether maps of crossing edges contribute
 
     def index(self, sheaf: CellularSheaf, clusters: Clusters) -> Clusters:
         """Return the clusters with all index arrays that the operator needs."""
-        if not self.crossing:
-            return clusters
-        halves = np.concatenate([2 * clusters.crossing_edges, 2 * clusters.crossing_edges + 1])
-        cluster = clusters.labels[sheaf.edges[halves >> 1, halves & 1]]
-        starts = ragged.offsets(np.bincount(cluster, minlength=clusters.n_clusters))
-        halves = ragged.read_only(halves[np.argsort(cluster, kind="stable")])
-        return clusters._replace(half_edges=halves, half_ptr=ragged.read_only(starts))
+        return clusters
 
 
 @dataclass(frozen=True)
@@ -46,7 +39,14 @@ class Principal(LocalOperator):
 
     name = "principal"
     label = "principal block $L[C_a, C_a]$"
-    crossing = True
+
+    def index(self, sheaf: CellularSheaf, clusters: Clusters) -> Clusters:
+        """Return the clusters with the near ends of crossing edges added to their index arrays."""
+        halves = np.concatenate([2 * clusters.crossing_edges, 2 * clusters.crossing_edges + 1])
+        cluster = clusters.labels[sheaf.edges[halves >> 1, halves & 1]]
+        starts = ragged.offsets(np.bincount(cluster, minlength=clusters.n_clusters))
+        halves = ragged.read_only(halves[np.argsort(cluster, kind="stable")])
+        return clusters._replace(half_edges=halves, half_ptr=ragged.read_only(starts))
 
 
 @dataclass(frozen=True)

@@ -445,11 +445,10 @@ def _draw_mode(
         fill_faces(ax, scene)
         draw_tangents(ax, scene, tangent_vectors(x, scene, None, 1), 150, False, False)
         return "arrows: tangent vectors"
-    signs, F = "", E.sheaf  # edges are drawn unless there are too many, but no loops
-    proper = F.edges[:, 0] != F.edges[:, 1]
-    edges = F.edges[proper]
-    if scene is None and len(edges) <= draw.LINES:
-        width = 0.3 if len(edges) > 4 * draw.MARKERS else 0.6
+    signs, F = "", E.sheaf
+    proper = np.flatnonzero(np.not_equal(*F.edges.T))  # loops are not drawn
+    if scene is None and len(proper) <= draw.LINES:
+        edges, width = F.edges[proper], 0.3 if len(proper) > 4 * draw.MARKERS else 0.6
         draw.lines(ax, "edges", places, edges, color="0.8", linewidths=width)
         negative = edges[draw.signed_weights(F)[proper] < 0]
         draw.lines(ax, "negative edges", places, negative, color=draw.NEGATIVE, linewidths=width)

@@ -54,7 +54,7 @@ def fit_connection(X: npt.ArrayLike, edges: npt.ArrayLike) -> CellularSheaf:
     >>> bool(abs(G.tail_map(0) - F.head_map(0).T).max() < 1e-14)
     True
     """
-    signals, dims, dtype, edges = _checked(checks.scalar_array("X", X), edges)
+    signals, dims, dtype, edges = _signals_and_edges(checks.scalar_array("X", X), edges)
     n, d, s, m = len(dims), int(dims[0]), signals.shape[1], len(edges)
     transports, unique = np.empty((m, d, d), dtype), np.empty(m, bool)
     with threads.single_threaded_blas():
@@ -142,7 +142,7 @@ def fit_maps(
     >>> sc.fit_maps(signals.reshape(6, 2, 50), pairs, edge_dim=2, n_edges=6).edges.tolist()
     [[0, 1], [0, 5], [1, 2], [2, 3], [3, 4], [4, 5]]
     """
-    signals, dims, dtype, edges = _checked(X, edges)
+    signals, dims, dtype, edges = _signals_and_edges(X, edges)
     s, eps, first = signals.shape[1], linalg.eps_of(dtype), ragged.offsets(dims)
     rows = checks.whole_number("edge_dim", edge_dim, at_least=1)
     m, ends = len(edges), dims[edges]
@@ -213,7 +213,7 @@ def _scaled(Z: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     return np.ldexp(parts, -exponents[:, None, None]).view(Z.dtype), exponents
 
 
-def _checked(
+def _signals_and_edges(
     X: MapsLike, edges: npt.ArrayLike
 ) -> tuple[np.ndarray, np.ndarray, np.dtype, np.ndarray]:
     """Return signals in double precision, the d_v, the given dtype, and the edges.

@@ -1,4 +1,4 @@
-"""Comparison with networkx, Kronecker products and closed forms.
+"""Comparison with networkx, Kronecker products, closed forms and hand computation.
 
 Eigenpairs, solutions and fits on random sheaves are compared with dense linear algebra.
 """
@@ -222,6 +222,61 @@ def test_exact_coarsening_of_a_cycle_keeps_the_holonomy():
     assert C.sheaf.n_edges == K
     exact = np.sort(np.repeat(cycle(K, theta), 2)) / 3
     assert_residual(spectrum(sc.laplacian(C.sheaf)) - exact, 4 / 3, n=2 * K)
+
+
+# ---------------------------------------------------------------- by hand
+
+
+def test_coarsening_a_path_matches_hand_computation():
+    F = sc.CellularSheaf.constant(nx.path_graph(8))
+    C = sc.coarsen(F, sc.Partition([0, 0, 1, 1, 2, 2, 3, 3]), 2)
+    h = 0.7071067811865476
+    for a in range(4):
+        assert_residual(C.modes.eigenvalues(a) - [0, 2], 2.0, n=2)
+        assert_residual(C.modes.basis(a) - [[h, h], [h, -h]], n=2)
+    assert C.sheaf.edges.tolist() == [[0, 1], [1, 2], [2, 3], [0, 0], [1, 1], [2, 2], [3, 3]]
+    crossing, loop = ([[h, -h]], [[h, h]]), ([[0, h]], [[0, -h]])
+    for e, (tail, head) in enumerate([crossing] * 3 + [loop] * 4):
+        assert_residual(C.sheaf.tail_map(e) - tail, n=2)
+        assert_residual(C.sheaf.head_map(e) - head, n=2)
+    exact = [
+        [0.5, -0.5, -0.5, -0.5, 0, 0, 0, 0],
+        [-0.5, 2.5, 0.5, 0.5, 0, 0, 0, 0],
+        [-0.5, 0.5, 1, 0, -0.5, -0.5, 0, 0],
+        [-0.5, 0.5, 0, 3, 0.5, 0.5, 0, 0],
+        [0, 0, -0.5, 0.5, 1, 0, -0.5, -0.5],
+        [0, 0, -0.5, 0.5, 0, 3, 0.5, 0.5],
+        [0, 0, 0, 0, -0.5, 0.5, 0.5, 0.5],
+        [0, 0, 0, 0, -0.5, 0.5, 0.5, 2.5],
+    ]
+    for L in (sc.laplacian(C.sheaf), C.galerkin()):
+        assert_residual(L - np.array(exact), 4.0, n=8)
+
+
+def test_ledger_of_a_path_matches_hand_computation():
+    """On two pairs x = (0, 1, 3, 6).
+
+    x_ret = (1/2, 1/2, 9/2, 9/2), x_disc = (-1/2, 1/2, -3/2, 3/2), and 14 = 10 + 16 - 16 + 4.
+    """
+    x = np.array([0.0, 1, 3, 6])
+    forward = [[0, 1], [1, 2], [2, 3]], [0, 0, 1, 1], slice(None)
+    flipped = [[1, 0], [2, 1], [2, 3]], [1, 1, 0, 0], slice(None, None, -1)
+    for edges, labels, order in (forward, flipped):
+        C = sc.coarsen(sc.CellularSheaf.constant(edges), sc.Partition(labels), 1)
+        E = sc.energy_ledger(C, x)
+        per_cluster = {
+            "retained_internal": [0, 0],
+            "discarded_internal": [1, 9],
+            "internal_coupling": [0, 0],
+            "discarded_norm2": [0.5, 4.5],
+            "truncation_bound": [0.5, 4.5],
+        }
+        totals = {"retained_crossing": 16, "crossing_coupling": -16, "discarded_crossing": 4}
+        totals |= {"fine_energy": 14, "galerkin_energy": 16}
+        totals |= {"realization_loss": 0, "truncation_loss": 10}
+        exact = {name: np.array(line)[order] for name, line in per_cluster.items()} | totals
+        for name, line in exact.items():
+            assert_residual(getattr(E, name) - line, 4.0, x, x, n=4)
 
 
 # ---------------------------------------------------------------- dense solvers

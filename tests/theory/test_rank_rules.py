@@ -149,6 +149,15 @@ def test_kernel_modes_need_no_loops_and_preserve_global_sections(case):
         assert V[label].skipped_because is None
 
 
+def test_kernel_resolves_singular_values_below_the_root_of_eps():
+    """Maps that differ by 1e-10 have an eigenvalue of 1e-20, which is below rounding."""
+    F = sc.CellularSheaf([[0, 1], [0, 1]], [[[1.0]], [[1.0]]], [[[1.0]], [[1.0 + 1e-10]]])
+    P = sc.Partition([0, 0])
+    assert sc.local_modes(F, P, sc.ranks.kernel()).ranks.tolist() == [0]
+    same = F.with_maps(F.tail_data, F.tail_data)
+    assert sc.local_modes(same, P, sc.ranks.kernel()).ranks.tolist() == [1]
+
+
 @pytest.mark.parametrize("weight", [1e-15, 1e-30, 1e-200])
 def test_kernel_counts_edges_of_any_weight(weight):
     F = sc.CellularSheaf.constant(nx.path_graph(4), weight=[1, weight, 1])

@@ -108,3 +108,7 @@ def test_the_ledger_prints_its_lines_or_their_sums_over_columns():
     lost = np.linalg.norm(X - C.lift(C.pool(X))) ** 2
     assert shown["of it discarded"] == pytest.approx(lost, rel=1e-5)
     assert "sums over 9 columns" in E._repr_html_()
+    E = sc.energy_ledger(C, X[:, :2])
+    for name, value in (*E.lines.items(), ("fine energy", E.fine_energy)):
+        cells = "".join(f"<td>{v:.4g}</td>" for v in value)
+        assert f"<th>{name}</th>{cells}" in E._repr_html_()

@@ -60,6 +60,7 @@ def test_stagnating_iterations_stop(monkeypatch):
         d = np.geomspace(least, 1, 200)[:, None]
         found = conjugate_gradients(lambda X, d=d: d * X, lambda R: R, b, 0 * b, np.array([target]))
         assert found.steps < most
+        assert np.array_equal(found.residuals, np.linalg.norm(b - d * found.x, axis=0))
         assert least < 0.1 or found.residuals < 1e-14
     monkeypatch.setattr("sheafcoarsen.solve.conjugate_gradients.MOST_STEPS", 20)
     found = conjugate_gradients(lambda X: X, lambda R: R / (1 + d), b, b + 1e12, np.zeros(1))

@@ -110,6 +110,16 @@ def test_the_iteration_with_mass_finds_eigenvalues_at_rounding_level(dtype, seed
 
 
 @pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("unit", [1e-200, 5e307])
+def test_scaling_the_mass_scales_the_eigenvalues_inversely(method, unit):
+    F = SHEAVES["noisy bundle"]
+    mass = np.random.default_rng(1).uniform(0.1, 3.0, F.n_vertices)
+    one, other = (sc.eigenmodes(F, 5, method=method, mass=m) for m in (mass, unit * mass))
+    assert np.abs(other.values * unit / one.values - 1).max() <= 1e-6
+    assert_orthonormal(other, F, unit * mass)
+
+
+@pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.complex64])
 def test_the_kernel_matches_global_sections_for_any_mass(dtype, method):
     """Eigenvalues that are zero up to rounding of the maps count as zeros."""

@@ -126,6 +126,17 @@ def test_fits_of_large_data_to_tiny_maps_are_as_accurate_as_others(method):
     assert np.linalg.norm(scaled / 1e170 - x) <= 1e-8 * np.linalg.norm(x)
 
 
+@pytest.mark.parametrize("method", ["multigrid", "jacobi"])
+def test_iterative_methods_are_accurate_if_one_map_is_far_larger(method):
+    tails = np.ones((400, 1, 1))
+    tails[7] = 1e7
+    F = sc.CellularSheaf([(i, (i + 1) % 400) for i in range(400)], tails, np.full((400, 1, 1), 0.5))
+    b = np.random.default_rng(0).standard_normal(400)
+    wanted = np.linalg.solve(sc.coboundary(F).toarray(), b)
+    x = sc.least_squares(F, b, method=method).x
+    assert np.linalg.norm(x - wanted) <= 1e-8 * np.linalg.norm(wanted)
+
+
 def test_residuals_above_the_tolerance_raise(monkeypatch):
     F, reached = SHEAVES["noisy bundle"], []
     for steps in range(1, 40):

@@ -61,8 +61,3 @@ def test_span_of_numbers(values, text):
 )
 def test_long_names_are_escaped_and_abbreviated_and_counted(names, text):
     assert tables.names(names) == text
-
-
-def test_number_rows_show_the_first_entries():
-    rows = tables.number_rows({"one": 1.5, "all": range(8), "more": np.arange(9).reshape(3, 3)})
-    assert rows == [("one", 1.5), ("all", *range(8)), ("more", *range(8), "…")]

@@ -140,6 +140,12 @@ def test_angles_of_other_groups_are_the_largest_rotation_angle():
     assert_residual(angles_of(np.exp([[[0.7j]]])) - 0.7, n=1)
 
 
+def test_a_rotating_loop_changes_the_eigenvalues_of_a_pair():
+    F = sc.CellularSheaf.connection([[0, 0], [0, 1]], plane(np.array([np.pi / 2, 0])))
+    values = np.linalg.eigvalsh(sc.laplacian(F).toarray())
+    assert_residual(sc.synchronize(F).eigenvalues - values[:3], values[-1], n=4)
+
+
 @pytest.mark.parametrize("dtype", [np.complex64, np.complex128])
 def test_anchored_unitary_frames_equal_those_of_real_rotations(dtype):
     """The holonomy is spread over a cycle of equal weights, as in the plane."""
