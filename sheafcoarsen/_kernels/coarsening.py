@@ -92,11 +92,14 @@ def uniform_maps(lo, hi, f, c, R, out):
                 prefetch(data, u * block + i)
                 prefetch(data, v * block + i)
         e = crossing[k]
-        u, v, a, b, sign = edges[e, 0], edges[e, 1], tail_data, head_data, 1.0
-        if labels[u] > labels[v]:
-            u, v, a, b, sign = v, u, head_data, tail_data, -1.0
-        put_product(tail, (at, r), a, (e * size, d), data, (u * block, r), rows, sign)
-        put_product(head, (at, r), b, (e * size, d), data, (v * block, r), rows, sign)
+        fe, u, v = (e * size, d), edges[e, 0], edges[e, 1]
+        pu, pv = (u * block, r), (v * block, r)
+        if labels[u] < labels[v]:
+            put_product(tail, (at, r), tail_data, fe, data, pu, rows, 1.0)
+            put_product(head, (at, r), head_data, fe, data, pv, rows, 1.0)
+        else:
+            put_product(tail, (at, r), head_data, fe, data, pv, rows, -1.0)
+            put_product(head, (at, r), tail_data, fe, data, pu, rows, -1.0)
         at += rows * r
 
 

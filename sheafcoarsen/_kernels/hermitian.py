@@ -384,13 +384,23 @@ def reflect(n, a, tau, z, count):
         if t == 0:
             continue
         v = a[i, :i]
-        for j in range(count):
-            x, s = z[j, :i], zero
+        for j in range(0, count - 1, 2):  # two at a time, to read v once for both
+            x, y, p, q = z[j, :i], z[j + 1, :i], zero, zero
             for k in range(i):
-                s += np.conj(v[k]) * x[k]
-            s *= t
+                p += np.conj(v[k]) * x[k]
+                q += np.conj(v[k]) * y[k]
+            p *= t
+            q *= t
             for k in range(i):
-                x[k] = multiply_add(-s, v[k], x[k])
+                x[k] = multiply_add(-p, v[k], x[k])
+                y[k] = multiply_add(-q, v[k], y[k])
+        if count % 2:
+            x, p = z[count - 1, :i], zero
+            for k in range(i):
+                p += np.conj(v[k]) * x[k]
+            p *= t
+            for k in range(i):
+                x[k] = multiply_add(-p, v[k], x[k])
 
 
 @subkernel

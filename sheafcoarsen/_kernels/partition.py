@@ -36,28 +36,29 @@ def strengths(sheaf, factor, out):
 
 
 @borrowing_kernel
-def neighbours(edges, edge_weights, starts, ends, weights, position):
+def neighbours(tails, heads, edge_weights, unit, starts, ends, weights, position):
     """Write the neighbour lists of all vertices and return their total length.
 
-    Loops are omitted, weights of parallel edges summed. ``position`` is workspace for each vertex.
+    Weights are divided by ``unit``. Loops are omitted, weights of parallel edges summed.
+    ``position`` is workspace for each vertex.
     """
     n = starts.size - 1
     starts[:] = 0
-    for e in range(edges.shape[0]):
-        if edges[e, 0] != edges[e, 1]:
-            starts[edges[e, 0] + 1] += 1
-            starts[edges[e, 1] + 1] += 1
+    for e in range(tails.size):
+        if tails[e] != heads[e]:
+            starts[tails[e] + 1] += 1
+            starts[heads[e] + 1] += 1
     for v in range(n):
         starts[v + 1] += starts[v]
         position[v] = starts[v]  # where the next neighbour of v is written
-    for e in range(edges.shape[0]):
-        u, v = edges[e, 0], edges[e, 1]
+    for e in range(tails.size):
+        u, v = tails[e], heads[e]
         if u != v:
             ends[position[u]] = v
-            weights[position[u]] = edge_weights[e]
+            weights[position[u]] = edge_weights[e] / unit
             position[u] += 1
             ends[position[v]] = u
-            weights[position[v]] = edge_weights[e]
+            weights[position[v]] = edge_weights[e] / unit
             position[v] += 1
     position[:] = -1  # position[u]: index of u in the list being written
     count, begin = 0, 0
@@ -84,14 +85,15 @@ def add_links(links, v, labels, own, link_sums, adjacent, n_adjacent):
     ``adjacent`` lists these clusters, and ``link_sums`` is negative for all others. Returns their
     number.
     """
+    ends, weights = links.ends, links.weights
     for p in range(links.starts[v], links.starts[v + 1]):
-        t = labels[links.ends[p]]
+        t = labels[ends[p]]
         if t != own:
             if link_sums[t] < 0:
                 link_sums[t] = 0.0
                 adjacent[n_adjacent] = t
                 n_adjacent += 1
-            link_sums[t] += links.weights[p]
+            link_sums[t] += weights[p]
     return n_adjacent
 
 
@@ -114,16 +116,16 @@ def best_linked(adjacent, n_adjacent, link_sums, cluster_weights, own, high):
 
 
 @borrowing_kernel
-def label_components(edges, labels):
-    """Number the connected components in the order of their lowest vertices; label each vertex.
+def label_components(tails, heads, kept, labels):
+    """Number the components of all ``kept`` edges by their lowest vertices; label each vertex.
 
     By Rem's algorithm (Dijkstra 1976): until the end, ``labels`` are parents, never above children.
     """
     for v in range(labels.size):
         labels[v] = v
-    for e in range(len(edges)):
-        u, v = edges[e, 0], edges[e, 1]
-        while labels[u] != labels[v]:
+    for e in range(tails.size):
+        u, v = tails[e], heads[e]
+        while kept[e] and labels[u] != labels[v]:
             if labels[u] < labels[v]:
                 u, v = v, u
             parent = labels[u]

@@ -19,18 +19,20 @@ def offsets(lengths: npt.ArrayLike) -> np.ndarray:
     return out
 
 
-def ranges(starts: npt.ArrayLike, lengths: npt.ArrayLike) -> np.ndarray:
+def ranges(
+    starts: npt.ArrayLike, lengths: npt.ArrayLike, dtype: npt.DTypeLike = np.int64
+) -> np.ndarray:
     """Concatenate ``arange(start, start + length)`` over all blocks."""
-    starts, lengths = np.asarray(starts, dtype=np.int64), np.asarray(lengths, dtype=np.int64)
+    starts, lengths = np.asarray(starts, dtype), np.asarray(lengths, dtype)
     if not lengths.all():
         starts, lengths = starts[lengths > 0], lengths[lengths > 0]
     first = offsets(lengths)
     # steps of 1 inside a block, and from the last index of a block to the start of the next: their
     # sum takes a tenth of the time of numpy.repeat
-    steps = np.ones(first[-1], dtype=np.int64)
+    steps = np.ones(first[-1], dtype)
     steps[:1] = starts[:1]
     steps[first[1:-1]] = starts[1:] - starts[:-1] - lengths[:-1] + 1
-    return np.cumsum(steps, out=steps)
+    return np.cumsum(steps, dtype=dtype, out=steps)
 
 
 def range_of_blocks(starts: np.ndarray, chosen: np.ndarray | list[int]) -> np.ndarray:

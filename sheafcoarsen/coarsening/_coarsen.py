@@ -383,7 +383,6 @@ def realized(
         np.minimum.at(shortest, np.repeat(np.arange(len(R.ranks)), R.ranks), largest)
         eps = linalg.eps_of(np.result_type(R.sheaf.dtype, R.dtype))
         noise = eps * R.clusters.dims * shortest, 0.0
-    coarse = realize(R, factors, compress=compress, like=pattern, noise=noise)
     if compress:
         rows = None
     elif like is not None and same_topology(R.sheaf, like.fine):
@@ -392,6 +391,7 @@ def realized(
         rows = ragged.read_only(
             ragged.range_of_blocks(R.sheaf.edge_offsets, R.clusters.crossing_edges)
         )
+    coarse = realize(R, factors, compress=compress, like=pattern, noise=noise)
     restored = np.zeros(0, np.int64)
     if like is not None and factors is not None:
         restored = np.flatnonzero(factors.rows > least)

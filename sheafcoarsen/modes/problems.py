@@ -16,7 +16,7 @@ from sheafcoarsen._kernels import modes as kernels
 from sheafcoarsen._kernels.dense import power_of_two, svd_workspace, workspace, worth_reducing
 from sheafcoarsen._support import linalg, ragged, threads
 from sheafcoarsen.modes.local_operators import LocalOperator
-from sheafcoarsen.modes.prolongation import Prolongation, block_layout
+from sheafcoarsen.modes.prolongation import Prolongation, block_layout, block_rows
 from sheafcoarsen.modes.result import LocalModes
 from sheafcoarsen.operators import Factors, coboundary, laplacian, lowest_pairs
 from sheafcoarsen.partition import Clusters, Partition, clusters_of
@@ -32,7 +32,6 @@ MAX_DENSE = 12_000
 At this dimension n, the workspace for modes, 5 n^2 numbers, takes 5.8 GB in double precision, and
 the one for kernels, 9 to 11 n^2 numbers, 10 to 13 GB.
 """
-
 
 SERIAL_BELOW = 2e6
 """Sum of N_a^3 over all clusters below which a single thread is used."""
@@ -151,20 +150,21 @@ class LocalProblems:
         G_a* G_a is the local operator. The numbers are -1 for other clusters, and the kernel may
         change them.
         """
+        if not which.any():
+            return np.full(len(which), -1)
         f, c, size = self.work, self.clusters, self.map_size
         halves = np.concatenate([2 * c.internal_edges, c.half_edges])
         edges, ends = halves >> 1, halves & 1
         rows = np.bincount(c.labels[f.edges[edges, ends]], f.edge_dims[edges], c.n_clusters)
         rows, dims = np.where(which, rows, -1).astype(np.int64), np.where(which, c.dims, 0)
-        if which.any():
-            self.run(
-                what,
-                dims,
-                kernel,
-                ((f.arrays, self.balanced[1]), c, rows, self.eps),
-                lambda lo, hi: allocate(rows[lo:hi].max(), dims[lo:hi].max(), f.dtype, size),
-                (out,),
-            )
+        self.run(
+            what,
+            dims,
+            kernel,
+            ((f.arrays, self.balanced[1]), c, rows, self.eps),
+            lambda lo, hi: allocate(rows[lo:hi].max(), dims[lo:hi].max(), f.dtype, size),
+            (out,),
+        )
         return rows
 
     def spectra(self, rule: Rule) -> Spectra:
@@ -206,12 +206,9 @@ class LocalProblems:
         ``layout`` is an R of the same shape, whose index arrays are shared; ``over_budget`` is
         stored in the result.
         """
-        K = self.clusters.n_clusters
-        if layout is None:
-            indptr, indices = block_layout(self.sheaf, self.clusters, ranks)
-        else:
-            indptr, indices = layout.indptr, layout.indices
-        starts, entries = ragged.offsets(ranks), np.empty(len(indices), self.work.dtype)
+        sheaf, K = self.sheaf, self.clusters.n_clusters
+        indptr = block_rows(sheaf, self.clusters, ranks) if layout is None else layout.indptr
+        starts, entries = ragged.offsets(ranks), np.empty(indptr[-1], self.work.dtype)
         out = kernels.ModesOut(
             starts=starts,
             scores=np.empty(int(starts[-1])),
@@ -223,8 +220,10 @@ class LocalProblems:
         settings = self.compute(singular, out)
         if singular:
             out.tied[out.tied & (self.kernel_dims(out.tied) == ranks)] = False
-        data = entries.astype(self.sheaf.dtype, copy=False)
-        R = Prolongation(self.sheaf, self.clusters, ranks, indptr, indices, data)
+        # not before all workspaces are freed
+        indices = block_layout(sheaf, self.clusters, ranks)[1] if layout is None else layout.indices
+        data = entries.astype(sheaf.dtype, copy=False)
+        R = Prolongation(sheaf, self.clusters, ranks, indptr, indices, data)
         scores, following, norms = (
             ragged.read_only(values.astype(self.real, copy=False))
             for values in (out.scores, out.following, out.norms)
@@ -295,27 +294,28 @@ class LocalProblems:
         resolved = (positive > levels) & (out.norms > 10 * dims.clip(1) * positive)
         if not doubtful.any():
             return
-        # few clusters are doubtful: balance only the maps at their vertices
-        labels, edges = self.partition.labels, self.work.edges
-        F = edge_subset(self.work, np.flatnonzero(doubtful[labels[edges]].any(axis=1)))
-        c = self.operator.index(F, clusters_of(F, self.partition))
-        part = LocalProblems(F, self.partition, c, self.operator, self.progress)
-        part.eps = self.eps
-        which = doubtful & (part.balanced[1].uneven | resolved)
-        rows = part.run_stacks(
-            "local kernels", which, kernels.kernel_modes, kernel_workspace, (zeros, out)
-        )
-        part.singular_modes(rows >= 0, out)
+        labels, edges, count = self.partition.labels, self.work.edges, np.count_nonzero(doubtful)
+        share = doubtful[labels[edges]].any(axis=1).mean()  # of the maps; balancing copies them
+        n_batches = 1 + int(min(count / 16, 32 * share))  # so that few maps are copied at a time
+        batch = np.zeros(len(ranks), np.int8)
+        batch[doubtful] = 1 + np.linspace(0, n_batches, count, endpoint=False)
+        at_ends = batch[labels[edges]]
+        for k in range(1, n_batches + 1):
+            F = edge_subset(self.work, np.flatnonzero((at_ends == k).any(axis=1)))
+            c = self.operator.index(F, clusters_of(F, self.partition))
+            part = LocalProblems(F, self.partition, c, self.operator, self.progress)
+            part.eps = self.eps
+            which = (batch == k) & (part.balanced[1].uneven | resolved)
+            work = kernels.kernel_modes, kernel_workspace, (zeros, out)
+            part.singular_modes(part.run_stacks("local kernels", which, *work) >= 0, out)
 
     def singular_modes(self, which: np.ndarray, out: kernels.ModesOut) -> None:
         """Compute modes as singular vectors; kernels of uneven clusters use the balanced sheaf."""
         self.run_stacks("local modes", which, kernels.singular_modes, svd_workspace, out)
         if which.any():
             uneven = which & self.balanced[1].uneven & (out.blocks.ranks > 0)
-            any_dims = np.full(len(which), -1)
-            self.run_stacks(
-                "local kernels", uneven, kernels.kernel_modes, kernel_workspace, (any_dims, out)
-            )
+            work = kernels.kernel_modes, kernel_workspace, (np.full(len(which), -1), out)
+            self.run_stacks("local kernels", uneven, *work)
 
     def large_modes(self, a: int, delta: Any, out: kernels.ModesOut) -> None:
         """Compute the modes of one large cluster by the sparse method."""
@@ -338,7 +338,8 @@ class LocalProblems:
             Z = Z[:, :r]
             if w[:r].min(initial=top) <= n * eps * top and self.balanced[1].uneven[a]:
                 G = self.balanced_coboundary[rows][:, columns]
-                Z = with_balanced_kernel(G, self.balanced[1].units[columns], A, Z, eps)
+                units = np.repeat(self.balanced[1].units[members], f.vertex_dims[members])
+                Z = with_balanced_kernel(G, units, A, Z, eps)
         w = w.clip(min=0)
         out.scores[out.starts[a] : out.starts[a + 1]] = w[:r] * unit * unit
         out.following[a] = w[r] * unit * unit
@@ -403,7 +404,7 @@ def balance(sheaf: CellularSheaf, clusters: Clusters) -> tuple[CellularSheaf, ke
         counts = np.diff(starts) * (data.itemsize // numbers.itemsize)
         maps.append(np.ldexp(numbers, np.repeat(shifts[:, end], counts)).view(data.dtype))
     scaled = sheaf_like(sheaf, *maps)
-    units = np.ldexp(1.0, np.repeat(sizes, sheaf.vertex_dims).astype(np.int32))
+    units = np.ldexp(1.0, sizes.astype(np.int32))
     return scaled, kernels.Balanced(scaled.arrays, units, uneven)
 
 

@@ -189,13 +189,20 @@ def block_layout(
     sheaf: CellularSheaf, clusters: Clusters | Partition, ranks: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray]:
     """Return the read-only arrays (indptr, indices) of R for the given ranks."""
-    cluster = np.repeat(clusters.labels, sheaf.vertex_dims)  # of each row
-    indptr = ragged.offsets(ranks[cluster])
-    itype = ragged.index_dtype(max(int(indptr[-1]), int(ranks.sum()), sheaf.dim_c0))
-    first = ragged.offsets(ranks)[cluster] - indptr[:-1]
-    indices = np.arange(indptr[-1], dtype=itype)
-    indices += np.repeat(first.astype(itype), ranks[cluster])
-    return ragged.read_only(indptr.astype(itype)), ragged.read_only(indices)
+    indptr = block_rows(sheaf, clusters, ranks)
+    first = ragged.offsets(ranks).astype(indptr.dtype)[clusters.labels]
+    first = np.repeat(first, sheaf.vertex_dims)
+    return indptr, ragged.read_only(ragged.ranges(first, np.diff(indptr), indptr.dtype))
+
+
+def block_rows(
+    sheaf: CellularSheaf, clusters: Clusters | Partition, ranks: np.ndarray
+) -> np.ndarray:
+    """Return the read-only array ``indptr`` of R for the given ranks."""
+    lengths = ranks[clusters.labels]
+    largest = max(int(lengths @ sheaf.vertex_dims), int(ranks.sum()), sheaf.dim_c0)
+    lengths = np.repeat(lengths.astype(ragged.index_dtype(largest)), sheaf.vertex_dims)
+    return ragged.read_only(ragged.offsets(lengths).astype(lengths.dtype))
 
 
 def _check_size(sheaf: CellularSheaf, name: str, size: float, height: int, dtype: Any) -> None:

@@ -57,18 +57,23 @@ def clusters_of(sheaf: CellularSheaf, partition: Partition) -> Clusters:
     first = at[partition.cluster_offsets]
     dims, local = np.diff(first), np.empty(sheaf.n_vertices, np.int64)
     local[members] = at[:-1] - first[labels[members]]
-    ends = labels[sheaf.edges].T
-    a, b = np.minimum(*ends), np.maximum(*ends)
-    inner, crossing = np.flatnonzero(a == b), np.flatnonzero(a != b)
-    internal_ptr = ragged.offsets(np.bincount(a[inner], minlength=K))
-    internal_edges = inner[np.argsort(a[inner], kind="stable")]
-    keys = a[crossing] * K + b[crossing]
+    itype = ragged.index_dtype(K * K)  # half the memory if int32
+    ends, size = labels.astype(itype)[sheaf.edges].T, itype(K)
+    keys = np.minimum(*ends)
+    keys *= size
+    keys += np.maximum(*ends)
+    # negative, so that internal edges come first
+    np.subtract(ends[0], size, out=keys, where=ends[0] == ends[1])
+    del ends
     order = np.argsort(keys, kind="stable")
     keys = keys[order]
-    begins = np.flatnonzero(np.diff(keys, prepend=-1))
-    pairs = np.stack(divmod(keys[begins], max(K, 1)), axis=1)
+    internal_ptr = np.searchsorted(keys, np.arange(-K, 1, dtype=itype))
+    internal_edges, crossing_edges = np.split(order, internal_ptr[-1:])
+    keys = keys[internal_ptr[-1] :]
+    begins = np.flatnonzero(np.diff(keys, prepend=itype(-1)))
+    pairs = np.stack(divmod(keys[begins].astype(np.int64), max(K, 1)), axis=1)
     pair_ptr = np.append(begins, len(keys))
-    edges = internal_edges, internal_ptr, crossing[order], pair_ptr, pairs
+    edges = internal_edges, internal_ptr, crossing_edges, pair_ptr, pairs
     halves = np.zeros(0, np.int64), np.zeros(K + 1, np.int64)
     arrays = (ragged.read_only(array) for array in (local, dims, *edges, *halves))
     return Clusters(labels, members, partition.cluster_offsets, *arrays)

@@ -6,8 +6,7 @@ import numpy as np
 import scipy.sparse
 
 from sheafcoarsen._kernels import partition as kernels
-from sheafcoarsen._support import ragged
-from sheafcoarsen.sheaf import CellularSheaf, component_labels, edge_weights, graph_arrays
+from sheafcoarsen.sheaf import CellularSheaf, edge_weights, graph_arrays
 
 LIGHTEST, HEAVIEST = 1 / 3, 1.35
 """Preferred minimum and maximum weight of a cluster, relative to the mean."""
@@ -30,17 +29,19 @@ class Links(NamedTuple):
 
     def vertices(self) -> np.ndarray:
         """Return the vertex at which each link begins, shape (2m,); ``ends`` are the other ends."""
-        return np.repeat(np.arange(len(self.sizes)), np.diff(self.starts))
+        return np.repeat(np.arange(len(self.sizes), dtype=np.int32), np.diff(self.starts))
 
     def matrix(self, weights: np.ndarray) -> scipy.sparse.csr_array:
         """Return the adjacency matrix with given weights of the links."""
         n = len(self.sizes)
         return scipy.sparse.csr_array((weights, self.ends, self.starts), shape=(n, n))
 
-    def components(self, kept: np.ndarray | slice = slice(None)) -> np.ndarray:
+    def components(self, kept: np.ndarray | bool = True) -> np.ndarray:
         """Return each vertex's component label in the graph of all links, or of those ``kept``."""
-        edges = np.stack([self.vertices()[kept], self.ends[kept]], axis=1)
-        return component_labels(len(self.sizes), edges)
+        vertices, labels = self.vertices(), np.empty(len(self.sizes), np.int64)
+        once = (vertices < self.ends) & kept  # each link is stored twice
+        kernels.label_components(vertices, self.ends, once, labels)
+        return labels
 
 
 def links_of(F_or_graph: Any, weights: str) -> Links:
@@ -59,10 +60,11 @@ def links_of(F_or_graph: Any, weights: str) -> Links:
                 f'{type(F_or_graph).__name__}: pass a CellularSheaf, or use weights="graph"'
             )
         arrays = graph_arrays(F_or_graph)
-        edges = ragged.read_only(arrays.edges)
+        edges = arrays.edges
         sizes = np.ones(arrays.n_vertices, dtype=np.int64)
         values = edge_weights(arrays, "weight").astype(np.float64)
-    return neighbour_lists(edges, values, sizes)
+    tails, heads = edges.T.astype(np.int32, order="C")
+    return neighbour_lists(tails, heads, values, sizes)
 
 
 def relative_strengths(sheaf: CellularSheaf) -> np.ndarray:
@@ -88,17 +90,18 @@ def is_plain(sheaf: CellularSheaf) -> bool:
     return np.array_equal(maps, multiples) and np.array_equal(sheaf.tail_data, sheaf.head_data)
 
 
-def neighbour_lists(edges: np.ndarray, values: np.ndarray, sizes: np.ndarray) -> Links:
+def neighbour_lists(
+    tails: np.ndarray, heads: np.ndarray, values: np.ndarray, sizes: np.ndarray
+) -> Links:
     """Return adjacency lists with parallel edges summed and without loops.
 
     Weights are scaled so that their sums neither overflow nor underflow.
     """
     starts = np.empty(len(sizes) + 1, dtype=np.int64)
-    ends = np.empty(2 * len(edges), dtype=np.int32)
-    weights = np.empty(2 * len(edges))
-    values = values / (values.max(initial=0) or 1)
-    place = np.empty(len(sizes), np.int64)
-    count = kernels.neighbours(edges, values, starts, ends, weights, place)
+    ends = np.empty(2 * len(tails), dtype=np.int32)
+    weights = np.empty(2 * len(tails))
+    unit, place = values.max(initial=0) or 1.0, np.empty(len(sizes), np.int64)
+    count = kernels.neighbours(tails, heads, values, unit, starts, ends, weights, place)
     return Links(starts, ends[:count], weights[:count], sizes)
 
 

@@ -14,7 +14,7 @@ import scipy.sparse.linalg
 from scipy.cluster.vq import kmeans2
 
 from sheafcoarsen._kernels import partition as kernels
-from sheafcoarsen._support import EPS, checks, linalg, ragged, threads, warned
+from sheafcoarsen._support import EPS, checks, linalg, threads, warned
 from sheafcoarsen.exceptions import SmallComponentsWarning
 from sheafcoarsen.operators import coboundary
 from sheafcoarsen.partition.links import (
@@ -98,11 +98,10 @@ def heavy_groups(links: Links, n_clusters: int) -> np.ndarray:
 
 def grouped(level: Links, groups: np.ndarray) -> Links:
     """Return the links between groups of vertices."""
-    vertices = level.vertices()
-    upper = vertices < level.ends
-    ends = [groups[vertices[upper]], groups[level.ends[upper]]]
-    edges = ragged.read_only(np.stack(ends, axis=1).astype(np.int64))
-    return neighbour_lists(edges, level.weights[upper], grouped_sums(groups, level.sizes))
+    once = level.vertices() < level.ends  # each link is stored twice
+    tails = np.repeat(groups, np.diff(level.starts))[once]
+    sizes = grouped_sums(groups, level.sizes)
+    return neighbour_lists(tails, groups[level.ends[once]], level.weights[once], sizes)
 
 
 def find_balls(links: Links, n_clusters: int, rng: np.random.Generator) -> np.ndarray:
@@ -293,7 +292,7 @@ def apportioned(weight: np.ndarray, limits: np.ndarray, total: int) -> np.ndarra
 
 def _pieces(links: Links, labels: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Return labels of the connected pieces of clusters, weights, and which are the heaviest."""
-    pieces = links.components(labels[links.vertices()] == labels[links.ends])
+    pieces = links.components(np.repeat(labels, np.diff(links.starts)) == labels[links.ends])
     weight = grouped_sums(pieces, links.sizes)
     count = len(weight)
     home = np.empty(count, dtype=np.int64)

@@ -52,8 +52,9 @@ def components(sheaf: CellularSheaf) -> np.ndarray:
 
 def component_labels(n_vertices: int, edges: np.ndarray) -> np.ndarray:
     """Return each vertex's component label; components are numbered by their first vertices."""
-    labels = np.empty(n_vertices, np.int64)
-    label_components(np.ascontiguousarray(edges, np.int64).reshape(-1, 2), labels)
+    labels, edges = np.empty(n_vertices, np.int64), np.asarray(edges).reshape(-1, 2)
+    tails, heads = edges.T.astype(np.int32, order="C")
+    label_components(tails, heads, np.ones(len(edges), bool), labels)
     return labels
 
 

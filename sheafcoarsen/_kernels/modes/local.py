@@ -121,32 +121,32 @@ def assemble(a, f, c, unit, maps, out):
     squares neither over- nor underflow; ``maps`` is workspace for both maps of an edge.
     """
     start = np.int64(0)  # int64, since callees would be compiled again for a literal
+    # arrays are taken from the tuples once: LLVM would load them again after every write
+    edges, vertex_dims, edge_dims, local = f.edges, f.vertex_dims, f.edge_dims, c.local_offsets
+    tail_data, tail_offsets = f.tail_data, f.tail_offsets
+    head_data, head_offsets, internal = f.head_data, f.head_offsets, c.internal_edges
     n = c.dims[a]
     for i in range(n * n):
         out[i] = 0
     for k in range(c.internal_ptr[a], c.internal_ptr[a + 1]):
-        e = c.internal_edges[k]
-        u, v, rows = f.edges[e, 0], f.edges[e, 1], f.edge_dims[e]
-        du, at_u, tail = f.vertex_dims[u], c.local_offsets[u], f.tail_offsets[e]
-        dv, at_v, head = f.vertex_dims[v], c.local_offsets[v], f.head_offsets[e]
-        h, n_blocks = rows * du, 3
+        e = internal[k]
+        u, v, rows = edges[e, 0], edges[e, 1], edge_dims[e]
+        du, at_u, tail = vertex_dims[u], local[u], tail_offsets[e]
+        dv, at_v, head = vertex_dims[v], local[v], head_offsets[e]
+        h = rows * du
         if u == v:
-            n_blocks = 1
             for i in range(h):
-                maps[i] = (f.tail_data[tail + i] - f.head_data[head + i]) * unit
+                maps[i] = (tail_data[tail + i] - head_data[head + i]) * unit
+            add_gram(out, (at_u * (n + 1), n), maps, (start, du), maps, (start, du), rows, 1.0)
+            continue
+        scaled_map(tail_data, tail, h, unit, maps, start)
+        scaled_map(head_data, head, rows * dv, unit, maps, h)
+        add_gram(out, (at_u * (n + 1), n), maps, (start, du), maps, (start, du), rows, 1.0)
+        add_gram(out, (at_v * (n + 1), n), maps, (h, dv), maps, (h, dv), rows, 1.0)
+        if at_u > at_v:
+            add_gram(out, (at_u * n + at_v, n), maps, (start, du), maps, (h, dv), rows, -1.0)
         else:
-            scaled_map(f.tail_data, tail, h, unit, maps, start)
-            scaled_map(f.head_data, head, rows * dv, unit, maps, h)
-        for block in range(n_blocks):
-            # the diagonal blocks of u and v, and the one between them in the lower triangle
-            i, left = at_u, (start, du)
-            j, right = at_u, (start, du)
-            if block == 1 or (block == 2 and at_u <= at_v):
-                i, left = at_v, (h, dv)
-            if block == 1 or (block == 2 and at_u > at_v):
-                j, right = at_v, (h, dv)
-            sign = -1.0 if block == 2 else 1.0
-            add_gram(out, (i * n + j, n), maps, left, maps, right, rows, sign)
+            add_gram(out, (at_v * n + at_u, n), maps, (h, dv), maps, (start, du), rows, -1.0)
     for k in range(c.half_ptr[a], c.half_ptr[a + 1]):
         e = c.half_edges[k] >> 1
         v, d, data, begin = map_at(f, e, c.half_edges[k] & 1)

@@ -43,7 +43,7 @@ class Balanced(NamedTuple):
     """A copy of a sheaf with entries of about 1, and the units of its local sections."""
 
     f: SheafArrays
-    units: np.ndarray  # (dim_c0,) powers of two
+    units: np.ndarray  # (n,) powers of two
     uneven: np.ndarray  # (K,) whether the maps of a cluster had much different sizes
 
 
@@ -175,7 +175,7 @@ def kernel_modes(lo, hi, sheaves, c, rows, eps, workspace, outputs):
             for i in range(f.vertex_dims[v]):
                 row, at = f.vertex_offsets[v] + i, c.local_offsets[v] + i
                 for j in range(dim):
-                    z[j * n + at] = basis[(first + j) * n + at] * balanced.units[row]
+                    z[j * n + at] = basis[(first + j) * n + at] * balanced.units[v]
                 for j in range(r):
                     old[j * n + at] = data[indptr[row] + j]
         for i in range(dim * n, r * n):

@@ -166,7 +166,7 @@ class PatchProblems(NamedTuple):
 
     f: tuple  # SheafArrays
     even: tuple  # map data of f, or of a sheaf whose edges have maps of one size
-    units: np.ndarray  # (dim_c0,) powers of two; sections of the even sheaf times them are f's
+    units: np.ndarray  # (n,) powers of two; sections of the even sheaf times them are f's
     skewed: bool  # whether sections differ in size at the two ends of an edge
     dims: np.ndarray  # (K,) dimensions N_a of the clusters
     p: Patches
@@ -289,7 +289,7 @@ def prepare(a, problems, workspace):
         for i in range(f.vertex_offsets[v], f.vertex_offsets[v] + f.vertex_dims[v]):
             if at < n:
                 for j in range(k):
-                    basis[j * n + at] *= problems.units[i]
+                    basis[j * n + at] *= problems.units[v]
             full = p.diagonal[i] * unit * unit
             if full - local[at * N + at].real > BORDER * largest:
                 border[nb] = at
