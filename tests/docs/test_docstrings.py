@@ -1,8 +1,4 @@
-"""Docstrings of the public interface.
-
-The package has a table of contents; every public name describes its parameters and its result and
-has an example.
-"""
+"""Docstrings: a table of contents; parameters, result and an example of every public name."""
 
 import inspect
 import pydoc
@@ -23,11 +19,9 @@ def test_the_package_docstring_lists_all_public_names():
         assert len(re.findall(rf"\b{name}\b", text.partition("``help(")[0])) == 1, name
     assert max(map(len, text.splitlines())) <= 120
     shown = pydoc.plain(pydoc.render_doc(sc))
-    assert (
-        shown.index("sheafcoarsen - " + text.partition("\n")[0])
-        < shown.index("CellularSheaf ")
-        < shown.index("PACKAGE CONTENTS")
-    )
+    first = "sheafcoarsen - " + text.partition("\n")[0]
+    places = [shown.index(part) for part in (first, "CellularSheaf ", "PACKAGE CONTENTS")]
+    assert places == sorted(places)
 
 
 def described():
@@ -44,15 +38,8 @@ ITEMS = dict(described())
 
 
 def test_public_items_are_collected():
-    assert {
-        "CellularSheaf.connection",
-        "CellularSheaf.from_flat",
-        "coarsen",
-        "gallery.cycle",
-        "plot.partition",
-        "ranks.kernel",
-        "Coarsening.n_crossing_edges",
-    } <= set(ITEMS)
+    some = "CellularSheaf.connection CellularSheaf.from_flat coarsen gallery.cycle plot.partition "
+    assert set((some + "ranks.kernel Coarsening.n_crossing_edges").split()) <= set(ITEMS)
 
 
 def wanted(name, item) -> set[str]:

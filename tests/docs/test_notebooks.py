@@ -69,9 +69,8 @@ def test_outputs_are_compared_up_to_times_and_rounding_and_the_last_digit(stored
 
 
 def test_cells_that_differ_are_named_until_they_are_stored():
-    said = [
-        {"output_type": "stream", "name": name, "text": [name]} for name in ("stderr", "stdout")
-    ]
+    names = ("stderr", "stdout")
+    said = [{"output_type": "stream", "name": name, "text": [name]} for name in names]
     same = {"id": "a", "cell_type": "markdown"}
     fresh = {"cells": [same, {"id": "b", "cell_type": "code", "outputs": said}]}
     stored = {"cells": [same, {"id": "b", "cell_type": "code", "outputs": []}]}

@@ -1,7 +1,4 @@
-"""The recipes of the guides run unchanged, those for PyTorch if it is installed.
-
-Their examples are doctests, which pytest finds itself.
-"""
+"""The recipes of the guides run unchanged, those for PyTorch if it is installed."""
 
 import ast
 import builtins
@@ -16,8 +13,6 @@ from matplotlib import pyplot
 import sheafcoarsen as sc
 
 GUIDES = Path(__file__).parents[2] / "docs" / "guides"
-
-
 YOURS = {"files", "read", "vertex_dims"}
 """Names that code blocks use and that the reader has to define."""
 

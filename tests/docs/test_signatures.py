@@ -37,10 +37,6 @@ def name_of(parameter):
     return parameter.lstrip("/*").partition("=")[0]
 
 
-def is_positional(parameter):
-    return not parameter.startswith("*")
-
-
 def test_the_record_lists_every_name_once():
     names = {line.partition(" | ")[0].removesuffix("()") for line in RECORD}
     assert len(names) == len(RECORD) > 200
@@ -71,7 +67,7 @@ def changes_of(line):
     new = parameters_of(item)
     named = {name_of(parameter): parameter for parameter in new}
     changes += [f"still has {parameter}" for parameter in gone if name_of(parameter) in named]
-    places = [parameter for parameter in old if is_positional(parameter)]
+    places = [parameter for parameter in old if not parameter.startswith("*")]
     if new[: len(places)] != places:
         changes.append(f"{new[: len(places)]} instead of {places}")
     changes += [

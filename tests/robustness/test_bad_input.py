@@ -1,7 +1,4 @@
-"""What is refused, and how.
-
-The cases that no other file has, and junk for every public function.
-"""
+"""What is refused, and how: cases that no other file has, and junk for every public function."""
 
 import contextlib
 import dataclasses
@@ -407,9 +404,8 @@ sc.coarsen_levels(sheaf=F, partitions=[P, Partition([0, 0])], rank=2, loops=Fals
         -> `partitions[0]` must label the sheaf's 4 vertices, got a partition of 2
     partitions=[P, P]
         -> `partitions[1]` must label the 2 clusters of `partitions[0]`, got a partition of 4
-    partitions=P
-        -> TypeError: `partitions` must be a sequence of Partitions, one per level, got Partition
-    partitions=3 -> TypeError: `partitions` must be a sequence of Partitions, one per level, got int
+    partitions=P | partitions=3 -> TypeError: `partitions` must be a sequence of Partitions, one per
+        level, got {partitions.__class__.__name__}
     partitions=[[0, 0, 1, 1]]
         -> TypeError: `partitions[0]` must be a Partition, got list: use Partition(labels)
     factor=3 | factor=np.ones(2) -> `partitions` determines the levels: omit `factor`
@@ -438,9 +434,8 @@ sc.HiSP(n_modes=2, n_clusters=2, method="balls", local_operator="internal", self
     self_loops=True -> `self_loops` must be one of 'remove', 'keep', got True
     seed=-1 -> `seed` must be at least 0, got -1
 POOL(sheaf=F, X=np.ones((4, 6)), adjacency=ADJACENCY, partition=P)
-    X=np.ones((4, 5))
-        -> `X` must have shape (N, d h) = (4, 2 h) or, lifted, (dim_c0, h) = (8, h), got (4, 5)
-    X=np.ones((5, 6)) -> `X` must have shape (N, d h) = (4, 2 h)
+    X=np.ones((4, 5)) | X=np.ones((5, 6))
+        -> `X` must have shape (N, d h) = (4, 2 h) or, lifted, (dim_c0, h) = (8, h), got {X.shape}
     X=X -> `X` must be 2-dimensional, got shape (8,): pass X[:, None] for a single channel
     X=np.ones((4, 2, 3))
         -> got shape (4, 2, 3): pass X.reshape(-1, 3) for signals of shape (n, d, f)
@@ -464,17 +459,14 @@ POOL(sheaf=F, X=np.ones((8, 2)), adjacency=ADJACENCY)
     adjacency=asymmetric(0, 1, np.nan) -> `adjacency` must be finite, got nan at (0, 1)
     adjacency=asymmetric(2, 2, -1.0)
         -> `adjacency` must be nonnegative for Select, got -1.0 at (2, 2): pass
-    adjacency=DENSE * 1j -> TypeError: `adjacency` must hold real numbers of single or double
-        precision, got complex128
-    adjacency=DENSE.astype(np.float16)
-        -> TypeError: `adjacency` must hold real numbers of single or double precision, got float16
+    adjacency=DENSE * 1j | adjacency=DENSE.astype(np.float16) -> TypeError: `adjacency` must hold
+        real numbers of single or double precision, got {adjacency.dtype}
     adjacency=PATH -> TypeError: `adjacency` must be a matrix, got a networkx graph: pass
         nx.to_scipy_sparse_array
     adjacency="A" -> TypeError: `adjacency` must hold float32
 POOLED.lift(x=POOLED.x)
-    x=np.ones((2, 5))
-        -> `x` must have shape (K, M g) = (2, 2 g) or, lifted, (sum r_a, g) = (4, g), got (2, 5)
-    x=np.ones((3, 4)) -> `x` must have shape (K, M g) = (2, 2 g)
+    x=np.ones((2, 5)) | x=np.ones((3, 4))
+        -> `x` must have shape (K, M g) = (2, 2 g) or, lifted, (sum r_a, g) = (4, g), got {x.shape}
     x=np.ones(4) -> `x` must be 2-dimensional
     x=[[0.0, 1.0], [np.nan, 0.0]] -> `x` must be finite, got nan at index (1, 0)
 POOLED.refresh(sheaf=F, X=np.ones((4, 6)))
@@ -548,10 +540,8 @@ sc.harmonic_extension(sheaf=F, weight=[1.0, 2.0], vertices=[0, 2], values=[[1.0,
     vertices=[0], values=[[[1.0], [1.0, 2.0]]] -> `values[0]` must be a rectangular array of numbers
     vertices=[0], values=np.ones((1, 2), np.float16)
         -> TypeError: `values` must hold float32, float64
-    values=1.0 -> TypeError: `values` must be a sequence of arrays, one per vertex in their order,
-        got float
-    values="ab"
-        -> TypeError: `values` must be a sequence of arrays, one per vertex in their order, got str
+    values=1.0 | values="ab" -> TypeError: `values` must be a sequence of arrays, one per vertex in
+        their order, got {values.__class__.__name__}
     vertices=[0], values=[[1e200, 1.0]], weight=np.inf -> `values` has entries up to 1e+200
     vertices=[], values=[], weight=np.inf
         -> `vertices` is empty and L is singular, first at vertex 0
@@ -628,8 +618,8 @@ sc.least_squares(sheaf=F, b=np.ones(F.dim_c1), vertices=[0, 2], values=[[1.0, 2.
 sc.energy_ledger(C=C, x=X)
 sc.certificate(C=C)
     C=sc.coarsen(F, P, basis=BASIS) -> have internal modes, got a basis of your own: use coarsen
-    C=sc.coarsen(F, P, 1, local_operator="principal") -> got principal modes
-    C=sc.coarsen(F, P, 1, local_operator="oversampled") -> got oversampled modes
+    C=sc.coarsen(F, P, 1, local_operator="principal") |
+        C=sc.coarsen(F, P, 1, local_operator="oversampled") -> got {C.modes.local_operator} modes
 CERTIFICATE.interval(nu=[0.0, 1.0])
     nu=[1.0, np.nan] -> `nu` must be finite, got nan
     nu=np.inf -> `nu` must be finite, got inf
@@ -649,10 +639,8 @@ sc.save(path="c.npz", obj=C) | sc.load(path="c.npz") | sc.read_g2o(path="c.g2o",
         sc.read_graph(path="c.txt", dim=1, signed=True, n_vertices=5)
     path="" -> `path` must name a file, got an empty path
     path="a\0.mtx" -> `path` must not contain a null character
-    path=True -> TypeError: `path` must be a path, got bool
-    path=3 -> TypeError: `path` must be a path, got int
-    path=b"c.npz" -> TypeError: `path` must be a path, got bytes
-    path=None -> TypeError: `path` must be a path, got NoneType
+    path=True | path=3 | path=b"c.npz" | path=None
+        -> TypeError: `path` must be a path, got {path.__class__.__name__}
 sc.to_networkx(sheaf=F)
     sheaf=PATH -> TypeError: `sheaf` must be a CellularSheaf, got Graph
 sc.from_networkx(graph=sc.to_networkx(F))
@@ -675,8 +663,8 @@ gallery.cycle(n=4, holonomy=0.5)
     n=3.0 -> TypeError: `n` must be an integer, got 3.0
     holonomy=np.nan -> `holonomy` must be finite, got nan
     holonomy=[[1, 0], [0, np.inf]] -> must be finite, got inf at index (1, 1)
-    holonomy=[1.0, 0.0] -> an angle or a square matrix, got shape (2,)
-    holonomy=np.ones((2, 3)) -> an angle or a square matrix, got shape (2, 3)
+    holonomy=np.ones(2) | holonomy=np.ones((2, 3))
+        -> an angle or a square matrix, got shape {holonomy.shape}
     holonomy=np.eye(2) * 1.1 -> an entry of U* U - I is 0.21
     holonomy=1j -> TypeError: for a phase z pass [[z]]
     holonomy="pi" | holonomy=True -> TypeError: `holonomy` must hold
@@ -769,8 +757,8 @@ gallery.bar_framework(graph=PATH, points=TETRAHEDRON)
     graph=[[0, 1], [1, 1]], points=[[0.0], [1.0]] -> edge 1 (1, 1) has length zero
     graph=nx.path_graph(2) | graph=scipy.sparse.eye_array(2) -> one row per vertex, 2 in all, got 4
     graph=[[0, 1]], points=[[0.0]] -> one row per vertex, 2 in all, got 1
-    points=[0.0, 1.0] -> `points` must have shape (n, d), got (2,)
-    points=np.zeros((4, 0)) -> `points` must have shape (n, d), got (4, 0)
+    points=np.zeros(2) | points=np.zeros((4, 0))
+        -> `points` must have shape (n, d), got {points.shape}
     points=[[0.0], [np.inf], [1.0], [2.0]] -> `points` must be finite, got [inf] in row 1
 gallery.nearest_neighbors(points=TETRAHEDRON, k=2)
     k=4 -> `k` must be below the number of points, 4, got 4
@@ -975,10 +963,7 @@ WRONG = [row for row in rows(TABLE) if row[1]]
 
 @pytest.fixture(scope="module", autouse=True)
 def a_small_machine():
-    """Fix the memory size, so that errors about sizes do not depend on the machine.
-
-    Pages have blank pictures, because drawing takes most of their time.
-    """
+    """Fix the memory size, on which errors depend; pages have blank pictures, to save time."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("sheafcoarsen.html_report._report.drawn", lambda *_, **__: "data:,")
         patch.setattr("sheafcoarsen._support.checks.physical_memory", lambda: 2e9)
@@ -1060,10 +1045,7 @@ NOT_FINITE = {
 
 
 def assert_valid(result, name=""):
-    """Assert that whatever a function returned is whole.
-
-    Its shapes fit, it holds no NaN, and infinity only where it is documented.
-    """
+    """Assert that shapes of a result fit, with no NaN, and infinity only where it is documented."""
     if isinstance(result, tuple | list):
         for item in result:
             assert_valid(item, name)
@@ -1089,9 +1071,8 @@ def assert_valid(result, name=""):
     elif isinstance(result, sc.Solver):
         assert_valid(result(np.zeros(result.sheaf.dim_c0)))
     elif dataclasses.is_dataclass(result):
-        assert_valid(
-            {field.name: getattr(result, field.name, None) for field in dataclasses.fields(result)}
-        )
+        names = [field.name for field in dataclasses.fields(result)]
+        assert_valid({name: getattr(result, name, None) for name in names})
         if isinstance(result, sc.LocalModes):
             assert result.prolongation.shape == (result.sheaf.dim_c0, result.ranks.sum())
         elif isinstance(result, sc.Coarsening):
@@ -1128,10 +1109,7 @@ def assert_valid(result, name=""):
 
 @pytest.fixture(scope="module")
 def folder_of_files(tmp_path_factory):
-    """Return files that the valid paths name.
-
-    What `save` writes under junk names stays in their folder.
-    """
+    """Return a folder of files that valid paths name, in which `save` writes under junk names."""
     folder = tmp_path_factory.mktemp("junk")
     sc.save(folder / "c.npz", C)
     (folder / "c.g2o").write_text("EDGE_SE2 0 1 0 0 0.5 1 0 0 1 0 4\n")

@@ -12,10 +12,9 @@ import pytest
 
 from sheafcoarsen._kernels import compile_notice, jit
 
+SOURCES = jit.read_sources()
 compiled = pytest.mark.skipif(jit.JIT_IS_OFF, reason="nothing is compiled")
 
-
-# ---------------------------------------------------------------- files on disk
 
 PROGRAM = """
 import sheafcoarsen as sc
@@ -33,14 +32,9 @@ FULL = "import resource; resource.setrlimit(resource.RLIMIT_FSIZE, (1000, 1000))
 
 def run(folder, notice="", before=""):
     """Run the program, which prints the answer and on standard error at most the notice."""
-    environment = os.environ | {"NUMBA_CACHE_DIR": str(folder)}
-    done = subprocess.run(
-        [sys.executable, "-c", before + PROGRAM],
-        env=environment,
-        text=True,
-        capture_output=True,
-        check=True,
-    )
+    command = [sys.executable, "-c", before + PROGRAM]
+    options = {"env": os.environ | {"NUMBA_CACHE_DIR": str(folder)}, "text": True}
+    done = subprocess.run(command, capture_output=True, check=True, **options)
     assert done.stdout == ANSWER
     assert done.stderr in ("", notice)
 
@@ -81,11 +75,6 @@ def test_a_folder_that_cannot_be_written_to_or_is_full_does_not_raise(tmp_path):
     assert list(Path(tmp_path).rglob("*.nbc")) == []
 
 
-# ---------------------------------------------------------------- names of files
-
-SOURCES = jit.read_sources()
-
-
 @pytest.mark.parametrize("module", sorted(SOURCES))
 def test_changing_a_module_changes_the_digest(module):
     changed = SOURCES | {module: SOURCES[module] + "\nANOTHER = 1\n"}
@@ -118,9 +107,6 @@ def test_kernels_are_named_after_the_digest_and_do_not_fuse_multiply_and_add():
             assert kernel.py_func.__qualname__.endswith("-" + jit.fingerprint())
         flags = options.get("fastmath", False)
         assert flags is False or set(flags) <= {"reassoc"}
-
-
-# ---------------------------------------------------------------- the notice
 
 
 def compiling(module):

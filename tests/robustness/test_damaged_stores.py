@@ -13,15 +13,7 @@ import pytest
 import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from tests.support.helpers import ties_allowed
-from tests.unit.distributed.cases import (
-    ARRAYS,
-    FOURS,
-    differences,
-    edit,
-    grid_sheaf,
-    ragged_sheaf,
-    rewrite,
-)
+from tests.unit.distributed.cases import FOURS, differences, edit, grid_sheaf, ragged_sheaf, rewrite
 
 DATA = Path(__file__).parents[1] / "data"
 
@@ -34,9 +26,6 @@ def stored(url):
     src = dist.to_store(url("src"), F, part_bytes=1000)
     with ties_allowed():
         return dist.coarsen(src, url("out"), P, 3, n_shards=3, compress=False)
-
-
-# ---------------------------------------------------------------- right checksums, wrong contents
 
 
 def put(index, value):
@@ -79,7 +68,7 @@ def test_invalid_contents_of_a_sheaf_store_raise(name, change, message, url):
     rewrite(dist.to_store(url("src"), F, part_bytes=1000), name, change)
     src, P = dist.open_store(url("src")), np.arange(60) // 10
     for use in (
-        lambda: src.load(),
+        src.load,
         lambda: dist.laplacian_operator(src) @ np.ones(F.dim_c0),
         lambda: dist.coarsen(src, url("out"), P, 1),
         lambda: dist.coarsen(src, url("other"), P, 1, local_operator="principal", n_shards=2),
@@ -162,9 +151,6 @@ def test_too_few_names_raise(memory):
         src.load()
 
 
-# ---------------------------------------------------------------- addresses in a store
-
-
 def test_stored_url_on_another_file_system_is_not_opened(url, memory):
     F = grid_sheaf(4)
     C = sc.coarsen(F, sc.Partition(FOURS), 2)
@@ -202,12 +188,10 @@ def test_stored_urls_are_opened_only_if_allowed(out, source, followed, monkeypat
             self.url = place.url
 
     header = SimpleNamespace(kind="coarsening", source={"url": source})
-    for name, value in {
-        "header_of": lambda place: header,
-        "SheafStore": Opened,
-        "StoredCoarsening": lambda sheaf, fine: fine.url,
-    }.items():
-        monkeypatch.setattr(f"{dist.open_coarsening.__module__}.{name}", value)
+    module = dist.open_coarsening.__module__
+    monkeypatch.setattr(f"{module}.header_of", lambda place: header)
+    monkeypatch.setattr(f"{module}.SheafStore", Opened)
+    monkeypatch.setattr(f"{module}.StoredCoarsening", lambda sheaf, fine: fine.url)
     if followed:
         assert dist.open_coarsening(out) == source
     else:
@@ -228,9 +212,6 @@ def test_moved_levels_are_opened(url):
     assert again[1].fine.url == url("elsewhere") + "/level-0"
 
 
-# ---------------------------------------------------------------- version 1
-
-
 @pytest.fixture(scope="module")
 def version_1():
     """Return the address of stores that were written in version 1."""
@@ -246,10 +227,8 @@ def test_coarsenings_of_version_1_are_read(name, version_1):
     C, D = sc.load(DATA / f"{name}.npz"), dist.open_coarsening(f"{version_1}/{name}")
     E = D.load()
     assert D.verify().passed
-    for one, other in ((C.fine, E.fine), (C.sheaf, E.sheaf)):
-        for array in ARRAYS:
-            assert np.array_equal(getattr(one, array), getattr(other, array))
-    assert C.fine.vertex_labels == E.fine.vertex_labels
+    assert C.fine.equals(E.fine)
+    assert C.sheaf.with_labels(None).equals(E.sheaf.with_labels(None))
     assert (C.prolongation != E.prolongation).nnz == 0
     assert np.array_equal(C.restored_loops, E.restored_loops)
     if C.modes is not None:
@@ -306,17 +285,11 @@ def test_damage_detectable_in_version_1_raises(version_1):
         fs.pipe_file(path, held)
 
 
-# ---------------------------------------------------------------- at random
-
-
-KINDS = ("flip", "swap", "cut", "zeros", "gone", "copy", "longer")
-
-
 def damaged(rng, files):
     """Return the files that a damage changes: {name: new contents, or None if removed}."""
     one, other = rng.choice(sorted(files), 2, replace=False)
     held, more, at = files[one], files[other], int(rng.integers(len(files[one])))
-    kind = rng.choice(KINDS)
+    kind = rng.choice(["flip", "swap", "cut", "zeros", "gone", "copy", "longer"])
     return {
         "flip": {one: held[:at] + bytes([held[at] ^ (1 << rng.integers(8))]) + held[at + 1 :]},
         "swap": {one: more, other: held},

@@ -148,9 +148,6 @@ def assert_same(C, expected):
     assert differences(expected, C.load()) == []
 
 
-# ---------------------------------------------------------------- processes that die
-
-
 KILLS = """
 import os, signal
 from pathlib import Path
@@ -174,10 +171,7 @@ STAGES = ("split", "shard", "border")
 
 
 def killing(folder):
-    """Return what workers run when they start: the first to end a task of a stage is killed.
-
-    The task has then written everything except for its note.
-    """
+    """Return what workers run first: in each stage the first to have all but the note is killed."""
     folder.mkdir()
     return KILLS.format(kinds=STAGES, folder=str(folder))
 
@@ -236,9 +230,6 @@ def test_killed_run_resumes(where, stores, expected):
     assert_same(C, expected)
 
 
-# ---------------------------------------------------------------- two at once
-
-
 def test_two_simultaneous_runs(stores, expected):
     with child(stores) as first:
         wait_for(lambda: notes(stores))
@@ -250,9 +241,6 @@ def test_two_simultaneous_runs(stores, expected):
             os.kill(first.pid, signal.SIGCONT)
         assert first.wait(PATIENCE) == 0
     assert_same(coarsen(stores), expected)
-
-
-# ---------------------------------------------------------------- disks that are full
 
 
 LIMITED = """
@@ -274,9 +262,6 @@ def test_full_disk_raises(limit, stores, expected):
     assert_same(coarsen(stores), expected)
 
 
-# ---------------------------------------------------------------- data that is lost
-
-
 def test_error_of_a_worker_names_the_missing_chunk(threads, stores, expected):
     path = stores / "src/parts/000003/head/c/0"
     held = path.read_bytes()
@@ -286,9 +271,6 @@ def test_error_of_a_worker_names_the_missing_chunk(threads, stores, expected):
     assert_unfinished(stores)
     path.write_bytes(held)
     assert_same(coarsen(stores, threads), expected)
-
-
-# ---------------------------------------------------------------- clients
 
 
 def test_task_that_fails_once_is_retried(threads):

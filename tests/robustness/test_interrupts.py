@@ -1,7 +1,4 @@
-"""Ctrl-C leaves nothing broken, and the next call works.
-
-Threads of BLAS are as before, no thread is at work, no file half-written.
-"""
+"""After Ctrl-C: BLAS threads as before, no thread at work, files whole, and the next call works."""
 
 import os
 import signal
@@ -84,14 +81,9 @@ CHILD = """
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_interrupts_at_any_time_leave_a_valid_state(threads, tmp_path):
-    run = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(CHILD), str(tmp_path)],
-        env={**os.environ, "NUMBA_NUM_THREADS": str(threads)},
-        capture_output=True,
-        text=True,
-        timeout=300,
-        check=False,
-    )
+    command = [sys.executable, "-c", textwrap.dedent(CHILD), str(tmp_path)]
+    options = {"env": {**os.environ, "NUMBA_NUM_THREADS": str(threads)}, "timeout": 300}
+    run = subprocess.run(command, capture_output=True, text=True, check=False, **options)
     assert run.returncode == 0, run.stderr
     assert "interrupted 12 times" in run.stdout
 
@@ -202,15 +194,13 @@ def test_interrupt_while_writing_keeps_the_old_file(what, tmp_path, monkeypatch)
     path.write_bytes(b"precious")
     with monkeypatch.context() as patch:
         patch.setattr(
-            "sheafcoarsen._support.files.os.fsync",
-            lambda number: signal.raise_signal(signal.SIGINT),
+            "sheafcoarsen._support.files.os.fsync", lambda _: signal.raise_signal(signal.SIGINT)
         )
         G = sc.PoseGraph([[0, 1]], [np.eye(2)], [[1.0, 0.0]])
         arguments = {"save": (path, C), "report": (C, path), "write_g2o": (path, G)}[what]
         with pytest.raises(KeyboardInterrupt):
             getattr(sc, what)(*arguments)
-    assert os.listdir(tmp_path) == ["out"]
-    assert path.read_bytes() == b"precious"
+    assert (os.listdir(tmp_path), path.read_bytes()) == (["out"], b"precious")
 
 
 def test_keyboard_interrupt_is_not_converted(tmp_path, monkeypatch):

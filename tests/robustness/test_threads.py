@@ -67,9 +67,6 @@ def test_concurrent_callers_get_the_same_bits(pool):
     assert job() == alone
 
 
-# ---------------------------------------------------------------- numbers of threads
-
-
 def small_stalks():
     F, one = (sc.gallery.bundle(nx.grid_2d_graph(16, 16), 3, x, seed=5) for x in (0.1, 0.0))
     C = sc.coarsen(F, sc.Partition(np.arange(256) // 16), 3)
@@ -242,9 +239,7 @@ def test_results_do_not_depend_on_the_number_of_threads(name, monkeypatch):
             monkeypatch.setattr(module, "SERIAL_BELOW", 0.0)
     started, pool = [], threads.ThreadPoolExecutor
     monkeypatch.setattr(
-        threads,
-        "ThreadPoolExecutor",
-        lambda count: started.append(count) or pool(count),
+        threads, "ThreadPoolExecutor", lambda count: started.append(count) or pool(count)
     )
     compute, found = (SMALL | LARGE)[name](), []
     with threadpool_limits(3, user_api="blas"):

@@ -6,6 +6,7 @@ import gzip
 import io
 import json
 import re
+import shlex
 import sys
 
 import networkx as nx
@@ -13,14 +14,15 @@ import numpy as np
 import pytest
 
 import sheafcoarsen as sc
+from sheafcoarsen.cli import main
 from sheafcoarsen.cli.compilation import SCALARS
+from sheafcoarsen.coarsening import growth_of
 from sheafcoarsen.html_report import smooth_cochain
 from tests.support.helpers import assert_residual
 from tests.support.meshes import CUBE, icosphere
+from tests.unit.html_report.conftest import Page
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
-
-# ---------------------------------------------------------------- coarsen
 
 
 def test_coarsen_prints_sizes_losses_and_times(graph_file, run):
@@ -126,9 +128,6 @@ def test_vertices_option_makes_sparse_integers_indices(tmp_path, run):
     assert not said.err
 
 
-# ---------------------------------------------------------------- modes, levels and elimination
-
-
 def test_modes_are_saved_with_the_names_of_the_vertices(tmp_path, run):
     path, out = tmp_path / "camps.csv", tmp_path / "modes.npz"
     path.write_text("ann,bob,1\nbob,cy,-2\n")
@@ -192,9 +191,6 @@ def test_eliminate_prints_sizes_and_saves_the_result(network, tmp_path, run):
     sc.save(network, sc.load(network).with_labels(list("abcdef")))
     keep.write_text("b d")
     assert "        vertices b, d\n" in run("eliminate", network, "--keep", keep).out
-
-
-# ---------------------------------------------------------------- info and verify
 
 
 def test_info_and_verify_accept_a_saved_hierarchy(two_levels, run):
@@ -315,7 +311,56 @@ def test_demo_prints_consistent_numbers(run):
     assert max(map(len, out.splitlines())) <= 100
 
 
-# ---------------------------------------------------------------- for other programs
+def with_report(graph_file, page, *options):
+    return ("coarsen", graph_file, "--clusters", 4, "--rank", 2, "--report", page, *options)
+
+
+@pytest.mark.usefixtures("without_drawing")
+def test_the_report_has_times_and_a_command_that_reproduces_the_coarsening(tmp_path, run):
+    path, saved, out = (tmp_path / name for name in ("a signed graph.txt", "c.npz", "r.html"))
+    edges = nx.karate_club_graph().edges
+    path.write_text("".join(f"{u} {v} {-1 if u % 3 == 0 else 2}\n" for u, v in edges))
+    options = ("--dim", 2, "--seed", 3, "--signed", "--vertices", 36, "--out", saved)
+    words = with_report(path, out, *options)
+    printed = run(*words).out
+    assert f"report  {out}\n" in printed
+    assert re.search(r"report \d+\.\d+ s", printed)
+    first = sc.load(saved)
+    texts = Page(out.read_text(encoding="utf-8")).texts
+    assert {"read", "select", "local modes", "coarse maps"} <= set(texts)
+    assert "a signed graph.txt: 36 → 4 vertices" in texts
+    [command] = [text for text in texts if text.startswith("sheafcoarsen coarsen")]
+    saved.unlink()
+    assert main(shlex.split(command)[1:]) == 0
+    again = sc.load(saved)
+    assert again.sheaf.equals(first.sheaf)
+    assert again.fine.n_vertices == 36
+    assert command == shlex.join(map(str, ["sheafcoarsen", *words]))
+
+
+def test_coarsen_command_stops_early_without_matplotlib(graph_file, tmp_path, run, monkeypatch):
+    def missing():
+        raise ImportError('plots need matplotlib: pip install "sheafcoarsen[plot]"')
+
+    out = tmp_path / "r.html"
+    out.write_text("precious")
+    monkeypatch.setattr("sheafcoarsen._support.checks.check_matplotlib", missing)
+    said = run(*with_report(graph_file, out), status=2).err
+    assert said == 'sheafcoarsen: plots need matplotlib: pip install "sheafcoarsen[plot]"\n'
+    assert out.read_text() == "precious"
+
+
+def test_a_coarse_laplacian_with_more_entries_is_noted(tmp_path, run):
+    graph = nx.barabasi_albert_graph(120, 2, seed=3)
+    F = sc.CellularSheaf.constant(graph)
+    full = sc.coarsen(F, sc.select(F, 12), 5)
+    remark = growth_of(full)
+    sc.report(full, tmp_path / "r.html")
+    assert remark in Page((tmp_path / "r.html").read_text(encoding="utf-8")).text
+    nx.write_edgelist(graph, tmp_path / "ba.edges", data=False)
+    command = ("coarsen", tmp_path / "ba.edges", "--clusters", 12, "--rank")
+    assert f"note    {remark}" in run(*command, 5).out
+    assert "note    " not in run(*command, 1).out
 
 
 @pytest.mark.usefixtures("without_drawing")
@@ -428,12 +473,10 @@ def test_a_reader_that_exits_ends_a_command_on_standard_input(run, capsys, monke
     assert capsys.readouterr().err == ""
 
 
+POSES = ("sphere2500", "torus3d", "parking_garage", "intel", "csail", "m3500")
 REAL = [
+    *((f"g2o_{name}.g2o.gz", 40, 4) for name in POSES),
     ("g2o_city10000.g2o.gz", 250, 4),
-    *(
-        (f"g2o_{name}.g2o.gz", 40, 4)
-        for name in ("sphere2500", "torus3d", "parking_garage", "intel", "csail", "m3500")
-    ),
     ("graph_minnesota.mtx.gz", 66, 4),
     ("graph_wing.graph.gz", 1500, 6),
 ]

@@ -79,9 +79,8 @@ MISTAKES = [
 def files(graph_file, pose_file, network, tmp_path):
     """Return files by the words that name them."""
     F = sc.load(network)
-    (tmp_path / "broken.g2o").write_text(
-        "EDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\nEDGE_SE2 1 2 1 zero 0 1 0 0 1 0 1\n"
-    )
+    broken = "EDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\nEDGE_SE2 1 2 1 zero 0 1 0 0 1 0 1\n"
+    (tmp_path / "broken.g2o").write_text(broken)
     sc.save(tmp_path / "cut.npz", sc.Partition([0, 1]))
     (tmp_path / "cut.npz").write_bytes((tmp_path / "cut.npz").read_bytes()[:99])
     sc.save(tmp_path / "named.npz", F.with_labels(list("abcdef")))
@@ -125,14 +124,9 @@ def test_warnings_are_printed_as_single_lines(graph_file, run, monkeypatch):
 
 
 def test_python_m_sheafcoarsen_runs_as_a_process(tmp_path):
-    run = subprocess.run(
-        [sys.executable, "-m", "sheafcoarsen", "info", str(tmp_path / "none.npz")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert run.returncode == 2
-    assert run.stdout == ""
+    command = [sys.executable, "-m", "sheafcoarsen", "info", str(tmp_path / "none.npz")]
+    run = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert (run.returncode, run.stdout) == (2, "")
     assert re.fullmatch(r"sheafcoarsen: .*none\.npz.*\n", run.stderr)
 
 

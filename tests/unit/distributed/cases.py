@@ -35,14 +35,12 @@ def grid_sheaf(side=9, dtype=np.float64):
     return sc.CellularSheaf.random(nx.grid_2d_graph(side, side), 2, 3, seed=3, dtype=dtype)
 
 
-def coarsened_twice(place, F, P, rank, part_bytes=5000, *, n_shards=3, compress=True, **options):
+def made_twice(place, F, P, rank, part_bytes=5000, *, n_shards=3, compress=True, **options):
     """Return a coarsening made in memory, and the same bits made from store to store."""
-    src = dist.to_store(place("src"), F, part_bytes)
+    src, options = dist.to_store(place("src"), F, part_bytes), {"compress": compress, **options}
     with ties_allowed():
-        C = sc.coarsen(F, P, rank, compress=compress, **options)
-        D = dist.coarsen(
-            src, place("out"), P, rank, n_shards=n_shards, compress=compress, **options
-        )
+        C = sc.coarsen(F, P, rank, **options)
+        D = dist.coarsen(src, place("out"), P, rank, n_shards=n_shards, **options)
     assert differences(C, D.load()) == []
     return C, D
 
@@ -74,9 +72,6 @@ def warnings_of(coarsen, *arguments, **options):
         C = coarsen(*arguments, **options)
     assert {found.filename for found in said} <= {__file__}
     return [str(found.message) for found in said], C
-
-
-# ---------------------------------------------------------------- changes of stores
 
 
 def edit(url, **attributes):

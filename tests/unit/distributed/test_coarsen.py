@@ -11,9 +11,9 @@ import sheafcoarsen as sc
 import sheafcoarsen.distributed as dist
 from tests.support.helpers import ties_allowed
 from tests.unit.distributed.cases import (
-    coarsened_twice,
     differences,
     grid_sheaf,
+    made_twice,
     ragged_sheaf,
     warnings_of,
 )
@@ -28,6 +28,7 @@ RULES = [
     sc.ranks.fixed(2).whole_multiplets(),
     0,
 ]
+LARGE = sc.CellularSheaf.random(nx.path_graph(64), 4, 5, seed=0)
 
 
 def ragged(rank, dtype=np.float64, **options):
@@ -44,9 +45,6 @@ def one_large_edge_stalk():
     data = [rng.standard_normal(2 * edge_dims.sum()) for _ in range(2)]
     F = sc.CellularSheaf.from_flat(edges, *data, np.full(12, 2), edge_dims)
     return F, sc.Partition(np.arange(12) // 3), 3, {"n_shards": 4}
-
-
-LARGE = sc.CellularSheaf.random(nx.path_graph(64), 4, 5, seed=0)
 
 
 def unequal_clusters():
@@ -95,7 +93,7 @@ CASES = {
 @pytest.mark.filterwarnings("ignore:`ranks.budget:sheafcoarsen.SingularProblemWarning")
 def test_coarsenings_have_the_same_bits_as_in_memory(name, memory):
     F, P, rank, options = CASES[name]()
-    C, D = coarsened_twice(memory, F, P, rank, **options)
+    C, D = made_twice(memory, F, P, rank, **options)
     assert (D.sheaf.dtype, D.sheaf.largest_entry) == (C.sheaf.dtype, C.sheaf.largest_entry)
 
 
@@ -113,12 +111,10 @@ def test_only_rules_that_need_whole_spectra_raise_for_huge_clusters(memory, monk
 
 def test_spectra_of_large_clusters_have_the_same_bits_as_in_memory(monkeypatch, memory):
     """All clusters together are worth a reduction to tridiagonal form, those of a shard are not."""
-    seen, ranks = [], sc.ranks.Gap.ranks
-    monkeypatch.setattr(
-        sc.ranks.Gap, "ranks", lambda rule, found: seen.append(found.scores) or ranks(rule, found)
-    )
+    Gap, seen, ranks = sc.ranks.Gap, [], sc.ranks.Gap.ranks
+    monkeypatch.setattr(Gap, "ranks", lambda r, found: seen.append(found.scores) or ranks(r, found))
     P = sc.Partition(np.arange(64) // 16)
-    coarsened_twice(memory, LARGE, P, sc.ranks.gap(3), n_shards=4)
+    made_twice(memory, LARGE, P, sc.ranks.gap(3), n_shards=4)
     assert seen[0].tobytes() == seen[1].tobytes()
 
 
@@ -131,9 +127,8 @@ def test_a_second_level_has_the_same_bits_as_in_memory(loops, local_operator, me
     with ties_allowed():
         options = {"loops": loops, "local_operator": local_operator}
         D = sc.coarsen(C.sheaf, Q, 4, compress=True, **options)
-        one = dist.coarsen(
-            dist.to_store(memory("src"), F, 5000), memory("one"), P, 3, loops=loops, n_shards=5
-        )
+        src = dist.to_store(memory("src"), F, 5000)
+        one = dist.coarsen(src, memory("one"), P, 3, loops=loops, n_shards=5)
         two = dist.coarsen(one.sheaf, memory("two"), Q, 4, n_shards=3, **options)
     assert differences(D, two.load()) == []
 

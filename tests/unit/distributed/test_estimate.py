@@ -31,16 +31,9 @@ def src(memory):
 
 def test_the_fingerprint_depends_on_what_affects_the_result(src):
     P, Q = sc.Partition(FOURS), sc.Partition(np.arange(16) // 8)
-    asked = [
-        Request(src, P, 2),
-        Request(src, Q, 2),
-        Request(src, P, 3),
-        Request(src, P, sc.ranks.kernel()),
-        Request(src, P, [2, 2, 2, 1]),
-        Request(src, P, 2, "principal"),
-        Request(src, P, 2, loops=False),
-        Request(src, P, 2, compress=False),
-    ]
+    asked = [Request(src, P, rank) for rank in (2, 3, sc.ranks.kernel(), [2, 2, 2, 1])]
+    asked += [Request(src, Q, 2), Request(src, P, 2, "principal")]
+    asked += [Request(src, P, 2, loops=False), Request(src, P, 2, compress=False)]
     assert len({one.run for one in asked}) == len(asked)
     assert Request(src, P.labels, 2, n_shards=3).run == asked[0].run
 
@@ -78,8 +71,7 @@ def asked(memory, n_shards=3):
 def test_estimates_match_the_sizes_of_the_arrays(memory):
     E, F = asked(memory)
     size = F.tail_data.nbytes + F.head_data.nbytes
-    assert E.source_bytes == size
-    assert E.n_shards == 3
+    assert (E.source_bytes, E.n_shards) == (size, 3)
     assert size / 3 / 1.5 < E.largest_shard < size / 3 * 1.5
     assert size / 9 < E.largest_cluster < E.largest_shard
     rows = dist.to_store(memory("rows"), grid_sheaf(4)), FOURS
@@ -192,9 +184,6 @@ def test_too_little_memory_raises_and_names_sizes_that_fit(memory):
     refused(3e8, r"`P`: .* need about 360 MB with the dense matrices", **dense)
     large = {"largest_part": 10**9, "task_bytes": int(BASE + NEED * 1e9)}
     refused(1e9, r"`src`: .* largest part take 1 GB.* at most 370 MB \(`part_bytes`\)", **large)
-
-
-# ---------------------------------------------------------------- plans
 
 
 @pytest.mark.parametrize("n_shards", [1, 3, 12, 50])

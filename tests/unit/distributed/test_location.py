@@ -79,18 +79,13 @@ print(sorted({"zarr", "fsspec", "dask", "distributed", "tqdm.auto"} & set(sys.mo
 
 
 def said(script):
-    return subprocess.run(
-        [sys.executable, "-c", script], capture_output=True, text=True, check=True
-    ).stdout.strip()
+    return subprocess.check_output([sys.executable, "-c", script], text=True).strip()
 
 
 def test_packages_of_the_extra_are_imported_late():
     """So is tqdm.auto, since importing it warns without ipywidgets."""
     assert 'pip install "sheafcoarsen[distributed]"' in said(WITHOUT)
     assert said(LOADED) == "[]"
-
-
-# ---------------------------------------------------------------- one run at a time
 
 
 @pytest.fixture

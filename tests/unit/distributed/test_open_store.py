@@ -13,9 +13,6 @@ from sheafcoarsen.distributed._open_store import amount
 from tests.support.helpers import assert_residual
 from tests.unit.distributed.cases import FOURS, edit, grid_sheaf, ragged_sheaf
 
-# ---------------------------------------------------------------- attributes
-
-
 SHEAF_ATTRIBUTES = [
     ({"format": "another"}, "whose writing did not end"),
     ({"format": None}, "whose writing did not end"),
@@ -104,9 +101,6 @@ def test_damage_of_zarr_json_is_detected(place, opened, url):
     assert opened(url(place)) is not None
 
 
-# ---------------------------------------------------------------- parts
-
-
 def test_parts_hold_consecutive_edges_and_are_indexed_like_sequences(memory):
     F = ragged_sheaf()
     src = dist.to_store(memory("src"), F, part_bytes=500)
@@ -137,9 +131,6 @@ def test_amounts_of_bytes_have_units():
     assert [amount(x) for x in (12, 1234, 5.678e6, 999.9e6, 3.2e9, 4e12, 5e15)] == [
         "12 bytes", "1.23 kB", "5.68 MB", "1 GB", "3.2 GB", "4 TB", "5000 TB",
     ]  # fmt: skip
-
-
-# ---------------------------------------------------------------- the Laplacian
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.complex128])

@@ -48,8 +48,7 @@ def test_prolongation_pool_and_lift_are_the_product_of_all_levels(H, data):
         if level:
             R = R @ H[level - 1].prolongation.toarray()
         ours, norm = H.prolongation(level), np.sqrt(max(R.shape[1], 1))
-        assert ours.dtype == H.fine.dtype
-        assert ours.shape == (H.fine.dim_c0, sheaf.dim_c0)
+        assert (ours.dtype, ours.shape) == (H.fine.dtype, (H.fine.dim_c0, sheaf.dim_c0))
         ours.check_format()
         assert ours.has_canonical_format
         assert_residual(ours.toarray() - R, norm, **what)
@@ -246,9 +245,8 @@ def test_the_ledger_closes_and_has_the_lines_of_the_pooled_cochains(H, data):
             if name not in ("retained crossing", "retained internal"):
                 np.testing.assert_array_equal(E.lines[f"level {i}: {name}"], line)
         if not C.loops:
-            np.testing.assert_array_equal(
-                E.lines[f"level {i}: retained internal"], theirs.realization_loss
-            )
+            lost = E.lines[f"level {i}: retained internal"]
+            np.testing.assert_array_equal(lost, theirs.realization_loss)
     np.testing.assert_array_equal(E.lines["coarsest energy"], sc.energy(H.sheaves[-1], H.pool(x)))
     last = [line.strip().partition("  ")[0] for line in repr(E).splitlines()[-3:]]
     assert last == ["coarsest energy", "fine energy", "closure"]

@@ -7,6 +7,7 @@ import html.parser
 import importlib.metadata
 import os
 import re
+import shutil
 import subprocess
 import sys
 
@@ -29,6 +30,9 @@ from tests.support.meshes import icosphere
 from tests.unit.html_report.conftest import HOSTILE, KARATE, Page, coarsened
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+BROWSERS = ("chromium", "chromium-browser", "google-chrome")
+BROWSER = next(filter(None, map(shutil.which, BROWSERS)), None)
 
 
 def page_of(K, tmp_path, **options):
@@ -55,6 +59,40 @@ def test_report_is_one_complete_html_page_without_external_resources(page):
         assert not name.startswith("on")
         if name in ("src", "href"):
             assert value.startswith("data:image/svg+xml;base64,")
+
+
+def screenshot(page_path, folder, *options):
+    """Return the pixels of a page as a browser shows it, (height, width, 3) in 0 .. 1."""
+    from matplotlib.image import imread
+
+    picture = folder / "page.png"
+    picture.unlink(missing_ok=True)
+    command = [BROWSER, "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars"]
+    command += ["--window-size=1000,3600", f"--user-data-dir={folder / 'profile'}"]
+    command += [f"--screenshot={picture}", *options, page_path.as_uri()]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
+    return imread(picture)[:, :, :3]
+
+
+@pytest.mark.skipif(BROWSER is None, reason="no chromium here")
+def test_a_browser_renders_the_page_in_light_and_dark_mode(page, tmp_path):
+    light = screenshot(page[1], tmp_path)
+    dark = screenshot(page[1], tmp_path, "--blink-settings=preferredColorScheme=0")
+    margin_light, margin_dark = light[:, :10].mean(), dark[:, :10].mean()
+    assert margin_light > 0.95
+    assert margin_dark < 0.15
+    # pictures have colours in both, and no white card shines out of the dark page
+    bare = tmp_path / "bare.html"
+    bare.write_text(re.sub("<img[^>]*>", "", page[1].read_text(encoding="utf-8")), encoding="utf-8")
+    without = (np.ptp(screenshot(bare, tmp_path), axis=2) > 0.3).mean()
+    for shown in (light, dark):
+        assert (np.ptp(shown, axis=2) > 0.3).mean() > without + 0.002
+    assert (dark.min(axis=2) > 0.9).mean() < 0.05
+    assert (light.min(axis=2) > 0.9).mean() > 0.7
+    # text stands out from the page in both
+    head = slice(20, 400)
+    assert light[head].min() < 0.35
+    assert dark[head].max() > 0.8
 
 
 def test_pictures_have_alternative_texts(page):
@@ -384,17 +422,12 @@ def test_a_failed_report_leaves_the_old_page_intact(C, tmp_path, monkeypatch):
     def fails(*args, **options):
         raise OSError("no space left")
 
-    for place in (
-        "sheafcoarsen.html_report._report.verify",
-        "sheafcoarsen.plot.spectra",
-        "sheafcoarsen._support.files.os.fsync",
-    ):
+    for place in ("html_report._report.verify", "plot.spectra", "_support.files.os.fsync"):
         with monkeypatch.context() as patch:
-            patch.setattr(place, fails)
+            patch.setattr(f"sheafcoarsen.{place}", fails)
             with pytest.raises(OSError, match="no space left"):
                 sc.report(C, path)
-        assert os.listdir(tmp_path) == ["r.html"]
-        assert path.read_text() == "precious"
+        assert (os.listdir(tmp_path), path.read_text()) == (["r.html"], "precious")
     sc.report(C, path)
     assert path.read_text(encoding="utf-8").startswith("<!DOCTYPE html>")
     assert os.listdir(tmp_path) == ["r.html"]
@@ -426,9 +459,6 @@ def test_report_does_not_import_pyplot(tmp_path):
         "sys.exit('matplotlib.pyplot' in sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code, str(tmp_path / "r.html")], check=True)
-
-
-# ---------------------------------------------------------------- what it computes, and its verdict
 
 
 @pytest.fixture

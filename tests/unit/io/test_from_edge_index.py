@@ -12,6 +12,14 @@ from tests.support.errors import raises
 from tests.support.helpers import Tensor
 from tests.support.strategies import sheaves
 
+NONE, ONES = np.zeros((2, 0), int), np.ones((2, 1, 1))
+PAIR, FAR, NEGATIVE = [[0, 1], [1, 0]], [[0, 2], [2, 0]], [[0, -1], [-1, 0]]
+UNEQUAL = [np.ones((1, 2)), np.ones((1, 3))]
+ODD_PAIRS, ODD_MAPS = [[0, 1, 0, 2], [1, 0, 2, 0]], [np.ones((1, d)) for d in (1, 1, 2, 1)]
+ENDS = st.tuples(st.integers(0, 2), st.integers(0, 2))
+PASS = ", so the maps do not determine its dimension: pass `n_vertices` if all stalks are equal, or"
+ISOLATED = "isolated vertices require `vertex_dims`, because the numbers of columns of `maps`, "
+
 
 @given(sheaves(), st.booleans(), st.booleans())
 def test_maps_belong_to_columns_and_their_reverses(F, adjacent, as_array):
@@ -52,11 +60,7 @@ def paired_one_by_one(columns):
     return sorted(pairs), alone
 
 
-@given(
-    st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=12),
-    st.booleans(),
-    st.randoms(),
-)
+@given(st.lists(ENDS, max_size=12), st.booleans(), st.randoms())
 def test_columns_are_paired_in_order_of_occurrence(edges, single_loops, random):
     columns = edges + [(v, u) for u, v in edges if u != v or not single_loops]
     random.shuffle(columns)
@@ -72,7 +76,7 @@ def test_columns_are_paired_in_order_of_occurrence(edges, single_loops, random):
     assert F.head_data.tolist() == [k + 1 for _, k in pairs]
 
 
-@given(st.lists(st.tuples(st.integers(0, 2), st.integers(0, 2)), max_size=9))
+@given(st.lists(ENDS, max_size=9))
 def test_column_without_its_reverse_raises(columns):
     _, alone = paired_one_by_one(columns)
     assume(alone)
@@ -87,13 +91,6 @@ def test_tensors_are_accepted():
     assert (F.tail_map(0), F.head_map(0)) == (1, 2)
     G = sc.from_edge_index(Tensor([[0, 1], [1, 0]]), [Tensor([[1.0]]), Tensor([[2.0, 3.0]])])
     assert G.vertex_dims.tolist() == [1, 2]
-
-
-NONE, ONES = np.zeros((2, 0), int), np.ones((2, 1, 1))
-PAIR, FAR = [[0, 1], [1, 0]], [[0, 2], [2, 0]]
-UNEQUAL = [np.ones((1, 2)), np.ones((1, 3))]
-PASS = ", so the maps do not determine its dimension: pass `n_vertices` if all stalks are equal, or"
-ISOLATED = "isolated vertices require `vertex_dims`, because the numbers of columns of `maps`, "
 
 
 @pytest.mark.parametrize(
@@ -132,10 +129,6 @@ def test_dimensions_are_given_or_those_of_the_maps(edge_index, maps, dims, n, ex
 def test_inconsistent_dimensions_raise(edge_index, maps, dims, n, message):
     with raises(message):
         sc.from_edge_index(edge_index, maps, dims, n)
-
-
-ODD_PAIRS, ODD_MAPS = [[0, 1, 0, 2], [1, 0, 2, 0]], [np.ones((1, d)) for d in (1, 1, 2, 1)]
-NEGATIVE = [[0, -1], [-1, 0]]
 
 
 @pytest.mark.parametrize(

@@ -18,9 +18,6 @@ from tests.unit.io.conftest import read_or_refused, rewrite, saved_file
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
-# ---------------------------------------------------------------- arrays that define no object
-
-
 def first(array):
     return array[:1]
 
@@ -53,6 +50,9 @@ def huge(array):
     return 1e200 * array
 
 
+START = b"\x93NUMPY\x01\x00"
+WRONG_LENGTH = "is not as long as its shape"
+DAMAGED_FILE = "truncated or damaged"
 DATA = ("sheaf__tail_data", "sheaf__head_data")
 NOT_INCREASING = "`restored_loops` must be strictly increasing in 0 .. 1"
 CROSSING = "`crossing_rows` must hold the rows of crossing fine edges"
@@ -175,9 +175,6 @@ def test_damaged_contents_raise(tmp_path, kind, changes, message):
     assert "\n" not in str(caught.value)
 
 
-# ---------------------------------------------------------------- archives
-
-
 class Harmful:
     def __reduce__(self):
         return (pytest.fail, ("something in a file was executed",))
@@ -203,11 +200,6 @@ def npy(descr, shape, data=b""):
     """Return an array file whose header says what may be wrong."""
     header = f"{{'descr': '{descr}', 'fortran_order': False, 'shape': {shape}, }}"
     return START + len(header).to_bytes(2, "little") + header.encode() + data
-
-
-START = b"\x93NUMPY\x01\x00"
-WRONG_LENGTH = "is not as long as its shape"
-DAMAGED_FILE = "truncated or damaged"
 
 
 @pytest.mark.parametrize(
@@ -302,9 +294,6 @@ def test_files_of_other_formats_raise(tmp_path, content, message):
         sc.load(path)
 
 
-# ---------------------------------------------------------------- changes at random
-
-
 def check_valid(value):
     """See that the numbers of a loaded object are finite and that it can be used."""
     assert repr(value)
@@ -330,11 +319,6 @@ def loads_or_is_refused(path):
         check_valid(value)
 
 
-KINDS = st.sampled_from(
-    ["sheaf", "partition", "coarsening with loops", "compressed", "basis", "hierarchy"]
-)
-
-
 def of_length(n):
     return lambda a: np.resize(a, (max(len(a) + n, 0), *a.shape[1:])) if a.ndim else a[None]
 
@@ -348,6 +332,9 @@ def large(value):
     return of_kind("i", lambda a: entry(value)(a) if a.itemsize == 8 else a)
 
 
+KINDS = st.sampled_from(
+    ["sheaf", "partition", "coarsening with loops", "compressed", "basis", "hierarchy"]
+)
 CHANGES = {
     "missing": lambda a: None,
     "text": lambda a: np.array(["text"] * a.size).reshape(a.shape),

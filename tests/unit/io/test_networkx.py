@@ -1,7 +1,4 @@
-"""`to_networkx` and `from_networkx`: the round trip is exact.
-
-What a graph does not say is asked for.
-"""
+"""`to_networkx` and `from_networkx`: the round trip is exact, and what a graph lacks is named."""
 
 import networkx as nx
 import numpy as np
@@ -42,8 +39,7 @@ def own_graph():
 
 def test_graph_built_by_the_user_is_converted():
     F = sc.from_networkx(own_graph())
-    assert F.vertex_labels == ("b", "a")
-    assert F.edges.tolist() == [[0, 1], [1, 0]]
+    assert (F.vertex_labels, F.edges.tolist()) == (("b", "a"), [[0, 1], [1, 0]])
     assert F.vertex_dims.tolist() == [2, 1]
     assert sc.coboundary(F).toarray().tolist() == [[1, 2, -3], [-5, -6, 4]]
     G = own_graph()

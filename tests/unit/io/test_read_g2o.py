@@ -12,6 +12,11 @@ from tests.support.helpers import assert_residual
 from tests.unit.io.conftest import read_or_refused
 from tests.unit.synchronization.conftest import plane
 
+WHOLE = """
+VERTEX_SE2 4 1 2 0.5
+VERTEX_SE2 2 3 4 -0.5
+EDGE_SE2 4 2 1 -1 0.25 4 1 0 8 0 9
+"""
 INFORMATION_2D = "1 0 0 1 0 1"
 INFORMATION_3D = "1 0 0 0 0 0 1 0 0 0 0 1 0 0 0 1 0 0 1 0 1"
 POSE_3D = "0 0 0 0 0 0 1"
@@ -25,19 +30,11 @@ def upper(matrix) -> str:
     return words(matrix[np.triu_indices(len(matrix))])
 
 
-WHOLE = """
-VERTEX_SE2 4 1 2 0.5
-VERTEX_SE2 2 3 4 -0.5
-EDGE_SE2 4 2 1 -1 0.25 4 1 0 8 0 9
-"""
-
-
 @pytest.mark.parametrize("order", [[0, 1, 2], [2, 1, 0]])
 def test_entries_of_a_small_pose_graph(write, order):
     lines = WHOLE.strip().splitlines()
     path = write("\n".join(lines[k] for k in order))
-    G = read_g2o(path, poses=True)
-    F = read_g2o(path)
+    F, G = read_g2o(path), read_g2o(path, poses=True)
     assert F.equals(G.sheaf)
     assert_residual(F.tail_map(0) - 3 * np.eye(2), 3.0, n=2)  # the root of 9, not of 8 or 4
     assert_residual(F.head_map(0) - 3 * plane(0.25), 3.0, n=2)
@@ -60,18 +57,15 @@ def test_entries_of_a_small_3d_pose_graph(write):
     lines = [f"VERTEX_SE3:QUAT 1 9 8 7 {words(quaternions[0])}", "VERTEX_SE3:QUAT 0 1 2 3 0 0 0 2"]
     for ends, q, information in zip(("0 1", "1 0", "0 1"), quaternions, omega, strict=True):
         lines.append(f"EDGE_SE3:QUAT {ends} 3 2 1 {words(q)} {upper(information)}")
-    path = write("\n".join(lines))
-    G = read_g2o(path, poses=True)
-    F = read_g2o(path)
-    R = turns.as_matrix()
+    path, R = write("\n".join(lines)), turns.as_matrix()
+    F, G = read_g2o(path), read_g2o(path, poses=True)
     assert F.equals(G.sheaf)
     for e in range(3):
         block = omega[e, 3:, 3:]
         root, condition = np.sqrt(1.5 / np.trace(np.linalg.inv(block))), np.linalg.cond(block)
         assert_residual(F.tail_map(e) - root * np.eye(3), root, condition, n=3)
         assert_residual(F.head_map(e) - root * R[e], root, condition, n=3)
-    assert G.vertex_labels == (1, 0)
-    assert G.edges.tolist() == [[1, 0], [0, 1], [1, 0]]
+    assert (G.vertex_labels, G.edges.tolist()) == ((1, 0), [[1, 0], [0, 1], [1, 0]])
     assert G.poses[1].tolist() == [[9, 8, 7], [1, 2, 3]]
     assert_residual(G.poses[0] - np.array([R[0], np.eye(3)]), n=3)
     assert_residual(G.rotations - R, n=3)
@@ -101,10 +95,8 @@ def test_unit_weights_ignore_the_information(write):
     text = f"EDGE_SE3:QUAT 0 1 {POSE_3D} " + " ".join(["nan"] * 20 + ["what"])
     F = read_g2o(write(text), weights="unit")
     np.testing.assert_array_equal(F.tail_map(0), np.eye(3))
-    indefinite = write(
-        "EDGE_SE2 0 1 0 0 1 1 0 0 1 0 -4\nEDGE_SE2 1 2 0 0 1 1 0 0 1 0 16\n", "b.g2o"
-    )
-    np.testing.assert_array_equal(read_g2o(indefinite, "unit").tail_map(1), np.eye(2))
+    indefinite = "EDGE_SE2 0 1 0 0 1 1 0 0 1 0 -4\nEDGE_SE2 1 2 0 0 1 1 0 0 1 0 16\n"
+    np.testing.assert_array_equal(read_g2o(write(indefinite), "unit").tail_map(1), np.eye(2))
     G = read_g2o(write("EDGE_SE2 0 1 0 0 0.5 1 0 0 1 0 what\n"), "unit", True)
     assert (G.kappa.tolist(), G.tau.tolist(), G.information, G.poses) == ([1], [1], None, None)
 
@@ -170,7 +162,6 @@ BAD = [
     (GOOD + "EDGE_SE2 1 2 0 0 0.5 1 0 0 1 0 -1", 4, "weights='unit'"),
     (GOOD + "EDGE_SE2 1 2 0 0 1 1 0 0 1 0 1e305", None, "the largest entry"),
 ]
-
 
 TAGS = (
     "VERTEX_SE2, VERTEX2, VERTEX_SE3:QUAT, EDGE_SE2, EDGE2, EDGE_SE3:QUAT, FIX, VERTEX_XY, "
@@ -285,11 +276,9 @@ def test_measurements_agree_with_the_poses_of_the_file(data_folder, name):
     X, (tails, heads), names = G.poses[0], G.edges.T, np.array(G.vertex_labels)
     consecutive = names[heads] - names[tails] == 1
     assert consecutive.sum() >= G.n_vertices - 1
-    steps = X[tails].swapaxes(1, 2) @ X[heads]
-    ours, wrong = (
-        np.abs(steps - U).max(axis=(1, 2))[consecutive]
-        for U in (G.rotations, G.rotations.swapaxes(1, 2))
-    )
+    steps, R = X[tails].swapaxes(1, 2) @ X[heads], G.rotations
+    errors = (np.abs(steps - U).max(axis=(1, 2)) for U in (R, R.swapaxes(1, 2)))
+    ours, wrong = (error[consecutive] for error in errors)
     assert (ours < 2e-3).mean() > 0.5  # the files' rounding; README: agreement to 1e-3 rad
     assert ours.sum() < wrong.sum()
 
@@ -319,9 +308,8 @@ def test_landmark2_ids_are_separate_from_pose_ids(write):
     """Their ids may equal ids of poses; then landmarks have no labels."""
     text = "EDGE_SE2 0 1 1 0 0 1 0 0 1 0 1\nLANDMARK2 0 1 1 2 2 0 2\nLANDMARK2 1 {} 3 4 1 0 3\n"
     G = read_g2o(write(text.format(5)), poses=True)
-    assert G.n_vertices == 2
+    assert (G.n_vertices, G.sightings.labels) == (2, None)
     assert G.sightings.edges.tolist() == [[0, 0], [1, 1]]
-    assert G.sightings.labels is None
     unit = read_g2o(write(text.format(5)), "unit", poses=True)
     assert unit.sightings.tau.tolist() == [1, 1]
     assert read_g2o(write(text.format(1)), poses=True).sightings.edges.tolist() == [[0, 0], [1, 0]]

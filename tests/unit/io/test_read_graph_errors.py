@@ -17,7 +17,11 @@ from tests.unit.io.test_read_graph import ARRAY, FILES, GENERAL, GML, MTX, PATTE
 
 refuses = functools.partial(errors.refuses, read_graph)
 
-SIGNS = "CellularSheaf.signed, read_graph(path, signed=True) and --signed accept negative weights"
+ENDINGS = [".mtx", ".graph", ".txt", ".csv", ".graphml", ".gml"]
+SIGNS = (
+    "must not be negative, got {} for edge 0 {}; CellularSheaf.signed, "
+    "read_graph(path, signed=True) and --signed accept negative weights"
+)
 
 EDGE_LISTS = [
     ("0 1 1_000\n", 1, "must be a number, got '1_000'"),
@@ -111,6 +115,10 @@ def graphml(kind, value, default="undirected"):
     return GRAPHML.format(KEY.format(kind) + BODY.format(default, VALUE.format(value)))
 
 
+def gml(weight="1", more="", first="multigraph 1"):
+    return GML.replace("multigraph 1", first).format("", "", "", weight, more)
+
+
 MIXED = BODY.format("undirected", "").replace("<edge ", '<edge directed="true" ')
 
 BAD_GRAPHML = [
@@ -122,20 +130,11 @@ BAD_GRAPHML = [
     (GRAPHML.format(MIXED), None, "not a GraphML graph"),
     (graphml("double", "x"), None, "could not convert"),
     (graphml("string", "2"), None, "`weight` must hold"),
-    (
-        graphml("double", "-2"),
-        None,
-        "must not be negative, got -2.0 for edge 0 ('a', 'b'); " + SIGNS,
-    ),
+    (graphml("double", "-2"), None, SIGNS.format("-2.0", ("a", "b"))),
     (graphml("double", "NaN"), None, "`weight` must be finite"),
     (GRAPHML.format(BODY.format("undirected", VALUE.format(1))), None, "GraphML"),
     (graphml("complex", "1"), None, "not a GraphML graph"),
 ]
-
-
-def gml(weight="1", more="", first="multigraph 1"):
-    return GML.replace("multigraph 1", first).format("", "", "", weight, more)
-
 
 BAD_GML = [
     ("", None, "input contains no graph"),
@@ -145,7 +144,7 @@ BAD_GML = [
     (gml(first="directed 1 multigraph 1"), None, "the graph is directed"),
     (gml(more="node [ id 7 ]"), None, "node id 7 is duplicated"),
     (gml('"a"'), None, "`weight` must hold"),
-    (gml("-2"), None, "must not be negative, got -2 for edge 0 (7, 8); " + SIGNS),
+    (gml("-2"), None, SIGNS.format("-2", (7, 8))),
     (gml("NAN"), None, "`weight` must be finite"),
     ("graph " + "[ a " * 10**5, None, "not a GML graph"),
 ]
@@ -177,10 +176,9 @@ def test_unsymmetric_mtx_raises(write, scale):
     text = GENERAL + f"2 2 2\n1 2 {scale!r}\n2 1 {scale * (1 + 1e-14)!r}\n"
     refuses(write(text, "g.mtx"), 3, "but its mirror image (2, 1) is")
     # relative to the largest weight: 1.4e-15 of 1 / 8, as of a product A^T A
-    other = (
-        f"1 3 {scale!r}\n3 1 {scale!r}\n1 2 {scale / 8!r}\n2 1 {scale / 8 + 1.4e-15 * scale!r}\n"
-    )
-    read_graph(write(GENERAL + "3 3 4\n" + other, "g.mtx"))
+    one, other = scale / 8, scale / 8 + 1.4e-15 * scale
+    text = f"3 3 4\n1 3 {scale!r}\n3 1 {scale!r}\n1 2 {one!r}\n2 1 {other!r}\n"
+    read_graph(write(GENERAL + text, "g.mtx"))
 
 
 @pytest.mark.parametrize("signed", [False, True])
@@ -194,9 +192,6 @@ def test_non_finite_weights_raise_also_with_signed(write):
     refuses(write("a b nan\n", "g.txt"), 1, "nan", signed=True)
     refuses(write("a b x\n", "g.txt"), 1, "x", signed=True)
     refuses(write(graphml("string", "heavy"), "g.graphml"), None, "", signed=True)
-
-
-ENDINGS = [".mtx", ".graph", ".txt", ".csv", ".graphml", ".gml"]
 
 
 @pytest.mark.parametrize("ending", ENDINGS)

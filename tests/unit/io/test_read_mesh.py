@@ -17,6 +17,9 @@ from tests.unit.io.conftest import read_or_refused, stored
 
 refuses = functools.partial(errors.refuses, sc.read_mesh)
 
+VERTICES = "element vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
+FACES = "element face 1\nproperty list uchar int vertex_index\n"
+ROWS = "0 0 0\n1 0 0\n0 1 0\n"
 POINTS = [[0, 0, 0.5], [1, 0, 0], [1, 1, -2e-3], [0, 1, 0], [2, 0.5, 1]]
 QUAD, TRIANGLE = [0, 1, 2, 3], [1, 4, 2]
 
@@ -79,8 +82,7 @@ FORMATS = {
 )
 def test_every_mesh_format_gives_the_same_surface(write, name, faces, expected):
     points, found = sc.read_mesh(write(FORMATS[name](faces), name))
-    assert points.dtype == np.float64
-    assert found.dtype == np.int64
+    assert (points.dtype, found.dtype) == (np.float64, np.int64)
     np.testing.assert_array_equal(points, POINTS)
     np.testing.assert_array_equal(found, expected)
 
@@ -146,11 +148,6 @@ def test_negative_obj_indices_count_from_the_last_vertex(write):
     assert faces.tolist() == [[0, 1, 2], [0, 1, 3], [3, 2, 1]]
 
 
-VERTICES = "element vertex 3\nproperty float x\nproperty float y\nproperty float z\n"
-FACES = "element face 1\nproperty list uchar int vertex_index\n"
-ROWS = "0 0 0\n1 0 0\n0 1 0\n"
-
-
 def ply_text(*parts, form="ascii"):
     return f"ply\nformat {form} 1.0\n" + "".join(parts[:-1]) + "end_header\n" + parts[-1]
 
@@ -186,9 +183,8 @@ def test_rows_of_a_binary_file_that_are_alike_are_read_at_once(write, monkeypatc
     body = np.eye(3, dtype="<f4").tobytes()
     for k in range(10):
         more = [0.5] * (1 if k == odd else 2)
-        body += struct.pack(
-            f"<B3iB{len(more)}f", 3, k % 3, (k + 1) % 3, (k + 2) % 3, len(more), *more
-        )
+        face = k % 3, (k + 1) % 3, (k + 2) % 3
+        body += struct.pack(f"<B3iB{len(more)}f", 3, *face, len(more), *more)
     content = ply_text(header, "", form="binary_little_endian").encode() + body
     points, faces = sc.read_mesh(write(content, "m.ply"))
     assert points.tolist() == np.eye(3).tolist()
@@ -198,11 +194,8 @@ def test_rows_of_a_binary_file_that_are_alike_are_read_at_once(write, monkeypatc
 
 def test_point_clouds_have_no_faces(write):
     points, faces = sc.read_mesh(write(ply_text(VERTICES, ROWS), "m.ply"))
-    assert len(points) == 3
-    assert faces.shape == (0, 3)
+    assert (len(points), faces.shape) == (3, (0, 3))
 
-
-# ---------------------------------------------------------------- refused files
 
 BAD_OFF = [
     ("", None, "begins with OFF, COFF or NOFF, got 'nothing'"),

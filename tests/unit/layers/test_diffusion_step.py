@@ -39,8 +39,7 @@ def test_a_step_matches_its_definition(F, activation, f, seed):
     shapes = (F.n_vertices * d, f), (d, d), (f, f)
     x, W1, W2 = (rng.standard_normal(shape).astype(F.dtype) for shape in shapes)
     y = quietly(F, x, W1, W2, activation)
-    assert y.shape == x.shape
-    assert y.dtype == F.dtype
+    assert (y.shape, y.dtype) == (x.shape, F.dtype)
     expected = reference.diffusion_step(F, x, W1, W2, activation)
     _, root = reference.normalized(F)
     # the error of D^{-1/2} is eps times its condition number

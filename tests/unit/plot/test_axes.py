@@ -21,6 +21,10 @@ from tests.support.errors import raises, rows
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
+PICTURES = ("partition", "spectra", "ledger", "quality", "hierarchy")
+MORE = ("modes", "elimination", "poses", "surface", "field")
+CHAIN = sc.PoseGraph([[0, 1], [1, 2]], np.tile(np.eye(2), (2, 1, 1)), [[1.0, 0.0], [1.0, 1.0]])
+
 
 def cochain(C, columns=None):
     shape = (C.fine.dim_c0,) if columns is None else (C.fine.dim_c0, columns)
@@ -77,11 +81,6 @@ def all_pictures(C):
         "surface": lambda ax: plot.surface(np.eye(3), [[0, 1, 2]], ax=ax),
         "field": lambda ax: plot.field(np.eye(3), [[0, 1, 2]], np.eye(3), ax=ax),
     }
-
-
-PICTURES = ("partition", "spectra", "ledger", "quality", "hierarchy")
-MORE = ("modes", "elimination", "poses", "surface", "field")
-CHAIN = sc.PoseGraph([[0, 1], [1, 2]], np.tile(np.eye(2), (2, 1, 1)), [[1.0, 0.0], [1.0, 1.0]])
 
 
 @pytest.mark.parametrize("name", PICTURES)
@@ -180,9 +179,8 @@ def test_names_of_a_few_or_of_chosen_vertices_stand_at_their_vertices(
         retained = [last] if chosen or isinstance(last, str) else []
     for panel, expected in zip(ax.child_axes, (shown, retained), strict=True):
         words = names_in(panel)
-        assert [(text.get_text(), text.xy) for text in words] == [
-            (str(name), where[name]) for name in expected
-        ]
+        found = [(text.get_text(), text.xy) for text in words]
+        assert found == [(str(name), where[name]) for name in expected]
         assert len(panel.texts) == len(words) + numbers
 
 
@@ -321,9 +319,6 @@ def test_invalid_arguments_raise(C):
             all_pictures(C)[name](Figure().add_subplot(projection="3d"))
 
 
-# ---------------------------------------------------------------- sizes
-
-
 def test_many_clusters_are_drawn_as_one_rasterized_collection(ax, monkeypatch):
     """So many that lines are left out, which is said; every vertex is there."""
     monkeypatch.setattr("sheafcoarsen.plot.draw.LINES", 2_900)
@@ -343,9 +338,6 @@ def test_many_clusters_are_drawn_as_one_rasterized_collection(ax, monkeypatch):
     plot.spectra(C, ax=own)
     assert len(collections(own)["kept"].get_offsets()) == 1_000
     draw(own)
-
-
-# ---------------------------------------------------------------- colours
 
 
 @pytest.mark.parametrize(
@@ -402,9 +394,6 @@ def test_colour_maps_of_both_signs_are_centred_at_zero_and_others_sequential(val
     assert cmap.name == ("RdBu_r" if ends[0] == -ends[1] else "viridis")
     assert (norm.vmin, norm.vmax) == ends
     assert np.isfinite(norm(ends[1]))
-
-
-# ---------------------------------------------------------------- without matplotlib
 
 
 def test_importing_the_library_does_not_load_matplotlib():

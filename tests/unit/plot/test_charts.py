@@ -15,9 +15,6 @@ from tests.unit.plot.test_axes import cochain, collections, draw
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
 
 
-# ---------------------------------------------------------------- spectra
-
-
 def halves(graph, rank, **options):
     """Return a constant sheaf on a graph of six vertices, coarsened to its two halves."""
     F = sc.CellularSheaf.constant(graph)
@@ -27,23 +24,20 @@ def halves(graph, rank, **options):
 def test_spectra_show_kept_and_discarded_eigenvalues(C, ax):
     plot.spectra(C, ax=ax)
     drawn = collections(ax)
+    kept, norms = drawn["kept"].get_offsets(), C.modes.operator_norms
     for a in range(4):
-        kept = drawn["kept"].get_offsets()
-        assert_residual(
-            kept[kept[:, 0] == a, 1] - C.modes.eigenvalues(a), C.modes.operator_norms[a], n=34
-        )
+        assert_residual(kept[kept[:, 0] == a, 1] - C.modes.eigenvalues(a), norms[a], n=34)
     next_ones = np.asarray(drawn["first discarded"].get_offsets())
     # a circle close to a dot does not cover it
     assert drawn["first discarded"].get_zorder() < drawn["kept"].get_zorder()
     finite = np.isfinite(C.modes.next_eigenvalues)
     assert not finite.all()
-    np.testing.assert_array_equal(
-        next_ones, np.stack([np.arange(4), C.modes.next_eigenvalues])[:, finite].T
-    )
+    expected = np.stack([np.arange(4), C.modes.next_eigenvalues], axis=1)
+    np.testing.assert_array_equal(next_ones, expected[finite])
     for (_, low), (x, high) in drawn["gap"].get_segments():
         a = int(x)
         assert high == C.modes.next_eigenvalues[a]
-        assert_residual(low - C.modes.eigenvalues(a)[-1], C.modes.operator_norms[a], n=34)
+        assert_residual(low - C.modes.eigenvalues(a)[-1], norms[a], n=34)
     assert "internal" in ax.get_ylabel()
 
 
@@ -66,11 +60,9 @@ def test_spectra_plot_names_the_operator_and_ties(ax):
     plot.spectra(C, ax=ax)
     (label,) = [label for label in collections(ax) if "splits a multiple eigenvalue" in label]
     assert "(2)" in label
-    crosses, dots = (collections(ax)[name].get_sizes() for name in (label, "kept"))
-    assert crosses.min() > dots.max()  # stand out from dots that they mark
-    np.testing.assert_array_equal(
-        collections(ax)[label].get_offsets()[:, 1], C.modes.next_eigenvalues
-    )
+    crosses, dots = (collections(ax)[name] for name in (label, "kept"))
+    assert crosses.get_sizes().min() > dots.get_sizes().max()  # stand out from dots that they mark
+    np.testing.assert_array_equal(crosses.get_offsets()[:, 1], C.modes.next_eigenvalues)
     assert "principal" in ax.get_ylabel()
 
 
@@ -86,7 +78,7 @@ def test_rounding_level_eigenvalues_are_zero_and_multiplets_are_counted(ax):
 
 def test_eight_decades_fit_into_the_axes_and_zero_is_marked(ax):
     F = sc.CellularSheaf.constant(nx.path_graph(12), dim=1)
-    weights = np.repeat(10.0 ** np.arange(0, -11, -1), 1)
+    weights = 10.0 ** np.arange(0, -11, -1)
     F = F.with_maps(F.tail_data * weights, F.head_data * weights)
     plot.spectra(sc.coarsen(F, sc.Partition(np.arange(12) // 4), 2), ax=ax)
     draw(ax)
@@ -97,9 +89,6 @@ def test_eight_decades_fit_into_the_axes_and_zero_is_marked(ax):
     values = np.concatenate(marks)[:, 1]
     assert low < values.min() == 0
     assert values.max() < high
-
-
-# ---------------------------------------------------------------- quality
 
 
 def points(ax, start):
@@ -149,16 +138,14 @@ def test_fine_eigenvalues_without_coarse_values_are_counted(ax):
     assert np.isinf(Q.coarse).sum() == 4
     plot.quality(Q, sc.certificate(C), ax=ax)
     draw(ax)
-    assert len(points(ax, "coarse")[0]) == 1
-    assert len(points(ax, "fine")[0]) == 5
+    assert [len(points(ax, name)[0]) for name in ("coarse", "fine")] == [1, 5]
     assert "4 have no coarse value" in [text.get_text() for text in ax.get_legend().get_texts()]
 
 
 def test_an_interval_that_begins_at_zero_is_clipped_on_logarithmic_axes(ax):
+    F = sc.CellularSheaf.constant(nx.path_graph(6))
     with ties_allowed():
-        C = sc.coarsen(
-            sc.CellularSheaf.constant(nx.path_graph(6)), sc.Partition([0, 1, 0, 1, 0, 1]), 1
-        )
+        C = sc.coarsen(F, sc.Partition([0, 1, 0, 1, 0, 1]), 1)
     B = sc.certificate(C)
     assert B.gamma == 0
     Q = sc.spectral_quality(C, 1)
@@ -168,19 +155,14 @@ def test_an_interval_that_begins_at_zero_is_clipped_on_logarithmic_axes(ax):
     assert "below the axis" in "".join(text.get_text() for text in ax.get_legend().get_texts())
 
 
-# ---------------------------------------------------------------- ledgers
-
-
 def bars(ax):
     """Return the bars from top to bottom by the name of their line: (start, signed length)."""
-    names = {
-        tick: label.get_text()
-        for tick, label in zip(ax.get_yticks().tolist(), ax.get_yticklabels(), strict=True)
-    }
-    return {
-        names[round(bar.get_y() + bar.get_height() / 2)]: (bar.get_x(), bar.get_width())
-        for bar in sorted(ax.patches, key=lambda bar: bar.get_y())
-    }
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    names = dict(zip(ax.get_yticks().tolist(), labels, strict=True))
+    found = sorted(ax.patches, key=lambda bar: bar.get_y())
+    middles = [round(bar.get_y() + bar.get_height() / 2) for bar in found]
+    sizes = [(bar.get_x(), bar.get_width()) for bar in found]
+    return {names[middle]: size for middle, size in zip(middles, sizes, strict=True)}
 
 
 def ledger_of(C, operator="internal", columns=None, scale=1.0):
@@ -213,10 +195,8 @@ def test_waterfall_ends_at_the_fine_energy(name, C, ax):
     for start, length in list(drawn.values())[:-1]:
         assert_residual(start - end, moduli, n=6)
         end = start + length
-    start, length = drawn["fine energy"]
-    assert start == 0
-    assert length == np.sum(E.fine_energy)
-    assert_residual(end - length, moduli, n=34)
+    assert drawn["fine energy"] == (0, np.sum(E.fine_energy))
+    assert_residual(end - np.sum(E.fine_energy), moduli, n=34)
     low, high = ax.get_xlim()
     for start, length in drawn.values():
         assert low <= min(start, start + length)
@@ -244,13 +224,9 @@ def test_names_of_ledger_lines_are_inside_the_figure(layout, width, C):
     assert ax.bbox.x1 <= figure.bbox.x1
 
 
-# ---------------------------------------------------------------- the picture of a hierarchy
-
-
 def test_hierarchy_plot_shows_the_sizes_of_all_sheaves(ax):
-    H = sc.coarsen_levels(
-        sc.CellularSheaf.constant(nx.grid_2d_graph(16, 16)), factor=4, n_levels=3, rank=2
-    )
+    F = sc.CellularSheaf.constant(nx.grid_2d_graph(16, 16))
+    H = sc.coarsen_levels(F, factor=4, n_levels=3, rank=2)
     plot.hierarchy(H, ax=ax)
     draw(ax)
     lines = {line.get_label(): np.asarray(line.get_ydata()).tolist() for line in ax.lines}

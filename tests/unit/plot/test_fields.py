@@ -16,6 +16,9 @@ from tests.support.helpers import assert_residual
 from tests.support.meshes import icosphere
 from tests.unit.plot.test_axes import collections, draw
 
+POINTS, FACES = icosphere(0)
+GRID = nx.grid_2d_graph(5, 6)
+POS = {v: v for v in GRID}
 VIEW = view_from((20, -60), "z")
 
 
@@ -143,9 +146,8 @@ def test_zero_vectors_take_no_arrows(ax):
     plot.field(points, faces, 0 * vectors, ax=ax)
     assert ax.get_title() == "arrows at 0 of 162 vertices"
     plot.field(-points, faces[:, ::-1], vectors, ax=ax)
-    assert ax.get_title().replace("\n", " ") == (
-        "arrows at 0 of 162 vertices: the vectors are behind, turn by `view`"
-    )
+    behind = "arrows at 0 of 162 vertices: the vectors are behind, turn by `view`"
+    assert ax.get_title().replace("\n", " ") == behind
 
 
 @pytest.mark.parametrize("power", [2, 4])
@@ -245,9 +247,6 @@ def test_an_empty_surface_can_be_drawn(ax):
     draw(ax)
 
 
-POINTS, FACES = icosphere(0)
-
-
 @pytest.mark.parametrize(
     ("options", "error"),
     [
@@ -271,12 +270,6 @@ def test_bad_fields_raise(options, error, ax):
     with raises(error):
         plot.field(**(given | options))
     assert not ax.collections
-
-
-# ---------------------------------------------------------------- modes
-
-GRID = nx.grid_2d_graph(5, 6)
-POS = {v: v for v in GRID}
 
 
 def marks(panel, kind):
@@ -374,9 +367,6 @@ def test_modes_with_other_stalks_are_drawn_by_their_norms(ax):
         pieces = np.split(E.vectors[:, i], F.vertex_offsets[1:-1])
         np.testing.assert_allclose(discs.get_array(), [np.linalg.norm(piece) for piece in pieces])
         assert discs.norm.vmin == 0
-
-
-# ---------------------------------------------------------------- surfaces
 
 
 @pytest.mark.parametrize("dim", [1, 3])

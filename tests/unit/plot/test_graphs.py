@@ -14,16 +14,14 @@ from sheafcoarsen import plot
 from tests.support.helpers import assert_residual, ties_allowed
 from tests.support.meshes import icosphere
 from tests.support.strategies import sheaves_with_partitions
-from tests.unit.plot.test_axes import (
-    collections,
-    draw,
-    gaps,
-    names_in,
-    note_of,
-    overlapping_texts,
-)
+from tests.unit.plot.test_axes import collections, draw, gaps, names_in, note_of, overlapping_texts
 
 pytestmark = pytest.mark.filterwarnings("ignore::sheafcoarsen.TiedModesWarning")
+
+HAIRBALL = nx.barabasi_albert_graph(900, 3, seed=7)
+# of eliminations: a square with a diagonal, and a leaf
+EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [2, 4], [0, 2]])
+PLACES = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1], [2, 2]])
 
 
 def coarsened(graph, K, rank=1):
@@ -155,11 +153,8 @@ def test_given_positions_are_used_and_coarse_ones_are_nearest_to_their_means(C, 
 def test_positions_in_space_are_projected_to_the_view(picture, view, up, toward, axes, C, ax):
     """The vertex that is nearest to the viewer is drawn last."""
     pos = np.random.default_rng(5).standard_normal((34, 3))
-    made = {
-        "partition": C,
-        "elimination": sc.eliminate(C.fine, keep=range(34)),
-        "modes": sc.eigenmodes(C.fine, 1),
-    }
+    made = {"partition": C, "elimination": sc.eliminate(C.fine, keep=range(34))}
+    made["modes"] = sc.eigenmodes(C.fine, 1)
     getattr(plot, picture)(made[picture], pos, ax=ax, view=view, up=up)
     panel = ax.child_axes[1 if picture == "modes" else 0]
     [drawn] = [item.get_offsets() for item in panel.collections if len(item.get_offsets()) == 34]
@@ -170,12 +165,6 @@ def test_positions_in_space_are_projected_to_the_view(picture, view, up, toward,
     assert_residual(drawn - expected, pos, n=3)
 
 
-def on_a_sphere(K, levels=2):
-    points, faces = icosphere(levels)
-    F = sc.gallery.tangent_bundle(points, faces)
-    return sc.coarsen(F, sc.select(F, K), 2), points, faces
-
-
 def area(paths):
     corners = [path.vertices @ [1, 1j] for path in paths]
     return sum(abs((z[:-1].conj() * z[1:]).imag.sum()) / 2 for z in corners)
@@ -183,7 +172,9 @@ def area(paths):
 
 @pytest.mark.parametrize("K", [6, 30])
 def test_faces_of_a_surface_have_the_colours_of_their_clusters(K, ax):
-    C, points, faces = on_a_sphere(K)
+    points, faces = icosphere(2)
+    F = sc.gallery.tangent_bundle(points, faces)
+    C = sc.coarsen(F, sc.select(F, K), 2)
     left, right = panels(C, points, faces, ax=ax)
     labels = C.partition.labels[faces]
     mixed = (labels != labels[:, :1]).any(axis=1)
@@ -207,12 +198,6 @@ def test_faces_of_a_surface_have_the_colours_of_their_clusters(K, ax):
     draw(ax)
     named = plot.partition(C, points, faces, names=[50], ax=Figure().subplots())
     assert [text.get_text() for text in named.child_axes[0].texts][-1] == "50"
-
-
-# ---------------------------------------------------------------- by the quotient
-
-
-HAIRBALL = nx.barabasi_albert_graph(900, 3, seed=7)
 
 
 def joined_pairs(left, right):
@@ -239,12 +224,11 @@ def test_a_graph_with_hubs_is_drawn_through_its_quotient(ax):
     order = np.argsort(counts[pair], kind="stable")
     assert (np.diff(widths[order]) >= 0).all()
     assert np.ptp(widths) > 0.5
+    fine_note, coarse_note = map(note_of, ax.child_axes)
     note = f"lines: {counts[pair].sum():,} of {counts.sum():,} edges between clusters"
-    assert note in note_of(ax.child_axes[0])
+    assert note in fine_note
     assert len(right["crossing edges"].get_segments()) == len(lines)
-    assert f"{len(counts) - len(lines)} of {len(counts)} edges not drawn" in (
-        note_of(ax.child_axes[1])
-    )
+    assert f"{len(counts) - len(lines)} of {len(counts)} edges not drawn" in coarse_note
     draw(ax)
     places = np.asarray(left["vertices"].get_offsets())
     centres = np.asarray(right["vertices"].get_offsets())
@@ -399,13 +383,6 @@ def test_partitions_of_every_kind_of_sheaf_can_be_drawn(drawn):
             draw(ax)
 
 
-# ---------------------------------------------------------------- eliminations
-
-# a square with a diagonal, and a leaf
-EDGES = np.array([[0, 1], [1, 2], [2, 3], [3, 0], [2, 4], [0, 2]])
-PLACES = np.array([[0.0, 0], [1, 0], [1, 1], [0, 1], [2, 2]])
-
-
 def segments(ax, label):
     return np.array(collections(ax)[label].get_segments())
 
@@ -416,26 +393,24 @@ def test_eliminated_and_remaining_vertices_are_drawn(ax):
     assert plot.elimination(K, PLACES, ax=ax) is ax
     draw(ax)
     fine, left = ax.child_axes
-    assert fine.get_title() == "5 vertices, 2 eliminated"
-    assert left.get_title() == "3 vertices, 3 edges"
+    titles = fine.get_title(), left.get_title()
+    assert titles == ("5 vertices, 2 eliminated", "3 vertices, 3 edges")
     np.testing.assert_array_equal(segments(fine, "edges"), PLACES[edges])
     np.testing.assert_array_equal(collections(fine)["eliminated"].get_offsets(), PLACES[[3, 4]])
     for panel in (fine, left):
         np.testing.assert_array_equal(collections(panel)["kept"].get_offsets(), PLACES[:3])
-    np.testing.assert_array_equal(
-        segments(left, "edges between former neighbours"), PLACES[K.sheaf.edges]
-    )
+    ways = segments(left, "edges between former neighbours")
+    np.testing.assert_array_equal(ways, PLACES[K.sheaf.edges])
 
 
 def test_new_edges_are_dashed(ax):
     K = sc.eliminate(sc.CellularSheaf.constant(EDGES[:5]), keep=[0, 2])
     plot.elimination(K, dict(enumerate(PLACES)), ax=ax)
-    left = ax.child_axes[1]
-    np.testing.assert_array_equal(
-        segments(left, "edges through eliminated vertices"), PLACES[[[0, 2]]]
-    )
-    assert collections(left)["edges through eliminated vertices"].get_linestyle()[0][1] is not None
-    assert "edges between former neighbours" not in collections(left)
+    left = collections(ax.child_axes[1])
+    new = left["edges through eliminated vertices"]
+    np.testing.assert_array_equal(new.get_segments(), PLACES[[[0, 2]]])
+    assert new.get_linestyle()[0][1] is not None
+    assert "edges between former neighbours" not in left
 
 
 def test_crowded_names_are_further_off_with_a_line_to_their_vertices(ax):
@@ -455,12 +430,9 @@ def test_crowded_names_are_further_off_with_a_line_to_their_vertices(ax):
 def test_junctions_are_hollow_unless_they_are_named_or_all_are():
     """They are kept as well, so that a user who keeps three vertices sees four."""
     F = sc.CellularSheaf.constant([[0, 1], [0, 2], [0, 3], [3, 4]])
-    for keep, names, shown in (
-        ([1, 2, 4], None, [0]),
-        ([1, 2, 4], [1, 2], [0]),
-        ([0, 1, 2, 4], [0, 1, 2, 4], []),
-        ([1, 4], None, []),
-    ):
+    some, more = [1, 2, 4], [0, 1, 2, 4]
+    cases = (some, None, [0]), (some, [1, 2], [0]), (more, more, []), ([1, 4], None, [])
+    for keep, names, shown in cases:
         K = sc.eliminate(F, keep)
         ax = plot.elimination(K, PLACES, names=names, ax=Figure().subplots())
         for panel, label in zip(ax.child_axes, ("kept, more than 2 neighbours",) * 2, strict=True):

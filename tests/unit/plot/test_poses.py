@@ -23,11 +23,9 @@ def test_odometry_and_loop_closures_join_their_poses(ax):
     t = S.translations
     np.testing.assert_array_equal(segments(ax, "odometry"), t[G.edges[:5]])
     np.testing.assert_array_equal(segments(ax, "loop closures"), t[G.edges[5:7]])
-    low, high = ax.dataLim.min, ax.dataLim.max
-    assert (low <= t.min(axis=0)).all()
-    assert (high >= t.max(axis=0)).all()
-    assert ax.get_aspect() == 1
-    assert ax.get_title() == "6 poses, 8 measurements"
+    assert (ax.dataLim.min <= t.min(axis=0)).all()
+    assert (ax.dataLim.max >= t.max(axis=0)).all()
+    assert (ax.get_aspect(), ax.get_title()) == (1, "6 poses, 8 measurements")
 
 
 def test_a_pose_graph_is_drawn_with_its_own_poses(ax):
@@ -92,9 +90,8 @@ def test_legends_are_inside_where_nothing_makes_space_below(layout, inside):
 def test_components_are_side_by_side_each_with_the_landmarks_that_it_observed(ax):
     """Landmarks may join what measurements do not."""
     G, _ = pose_graph(2, [[0, 1], [1, 2], [3, 4], [4, 5]])
-    seen = sc.Sightings(
-        [[0, 0], [5, 1], [0, 2]], [[1, 2], [3, 4], [40, 0]], 1, labels=tuple("abcd")
-    )
+    seen, points = [[0, 0], [5, 1], [0, 2]], [[1, 2], [3, 4], [40, 0]]
+    seen = sc.Sightings(seen, points, 1, labels=tuple("abcd"))
     S = sc.synchronize(dataclasses.replace(G, sightings=seen))
     plot.poses(S, ax=ax)
     ways, marks = segments(ax, "odometry"), collections(ax)["landmarks"].get_offsets()

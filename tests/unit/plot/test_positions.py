@@ -49,9 +49,8 @@ def test_view_axes_match_those_of_matplotlib(up, elevation, azimuth):
 
 def test_shading_does_not_depend_on_the_side_of_a_face():
     points, faces = icosphere(2)
-    light, other = (
-        scene_of(points, some, (20, -60), "z").light for some in (faces, faces[:, ::-1])
-    )
+    scenes = (scene_of(points, some, (20, -60), "z") for some in (faces, faces[:, ::-1]))
+    light, other = (scene.light for scene in scenes)
     assert_residual(np.abs(light - other).max(), light.max(), n=3)
     assert 0 <= light.min() < light.max() <= 1
     assert np.ptp(light) > 0.5
@@ -87,14 +86,8 @@ def test_farthest_point_sampling_spreads_points():
 
 
 def test_positions_are_finite_distinct_and_reproducible():
-    pieces = [
-        nx.gnp_random_graph(40, 0.1, seed=2),
-        nx.star_graph(9),
-        nx.path_graph(7),
-        nx.path_graph(2),
-        nx.empty_graph(30),
-    ]
-    G = nx.disjoint_union_all(pieces)
+    paths = nx.path_graph(7), nx.path_graph(2), nx.empty_graph(30)
+    G = nx.disjoint_union_all([nx.gnp_random_graph(40, 0.1, seed=2), nx.star_graph(9), *paths])
     edges = np.array(G.edges)
     pos = graph_layout(edges, len(G))
     assert np.isfinite(pos).all()

@@ -14,6 +14,11 @@ import sheafcoarsen as sc
 from sheafcoarsen._support import checks
 from tests.support.errors import raises
 
+MEMINFO = Path("/proc/meminfo")
+PATH = sc.CellularSheaf.constant(nx.path_graph(3), dim=2)
+STACKED = "; y.reshape(-1) stacks the stalks of one cochain"
+LIFTED = "; y.reshape(6, -1) converts features of equal stalks, one row per vertex"
+
 
 @pytest.mark.parametrize(
     ("check", "values", "expected"),
@@ -72,9 +77,6 @@ def test_memory_error_becomes_the_same_value_error():
         raise MemoryError
 
 
-MEMINFO = Path("/proc/meminfo")
-
-
 @pytest.mark.skipif(not MEMINFO.exists(), reason="a file of Linux")
 def test_physical_memory_is_that_of_the_machine():
     total = next(line for line in MEMINFO.read_text().splitlines() if line.startswith("MemTotal"))
@@ -93,9 +95,6 @@ def test_import_errors_of_other_packages_are_not_hidden(monkeypatch):
     monkeypatch.setattr(sys, "meta_path", [Broken(), *sys.meta_path])
     with pytest.raises(ModuleNotFoundError, match="kiwisolver"):
         checks.check_matplotlib()
-
-
-# ---------------------------------------------------------------- arrays
 
 
 @pytest.mark.parametrize("dtype", checks.SCALARS)
@@ -215,19 +214,12 @@ def test_csr_matrix_copies_valid_matrices(kind):
         np.testing.assert_array_equal(A.toarray(), given.toarray())
 
 
-PATH = sc.CellularSheaf.constant(nx.path_graph(3), dim=2)
-
-
 def test_cochain_returns_the_common_scalar_type_in_c_order():
     assert checks.cochain(PATH, np.arange(6)).dtype == np.float64
     assert checks.cochain(PATH, np.ones(6, np.complex64)).dtype == np.complex128
     x = checks.cochain(PATH, np.asfortranarray(np.arange(12.0).reshape(6, 2)))
     assert x.flags.c_contiguous
     assert x.tolist() == np.arange(12.0).reshape(6, 2).tolist()
-
-
-STACKED = "; y.reshape(-1) stacks the stalks of one cochain"
-LIFTED = "; y.reshape(6, -1) converts features of equal stalks, one row per vertex"
 
 
 @pytest.mark.parametrize(

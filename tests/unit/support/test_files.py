@@ -35,8 +35,7 @@ def test_new_file_replaces_the_old_one_at_the_end_and_keeps_its_mode(tmp_path, m
         stream.write(b"new")
         stream.flush()
         assert path.read_bytes() == b"old"
-    assert path.read_bytes() == b"new"
-    assert stat.S_IMODE(path.stat().st_mode) == mode
+    assert (path.read_bytes(), stat.S_IMODE(path.stat().st_mode)) == (b"new", mode)
     assert list(tmp_path.iterdir()) == [path]
 
 
@@ -45,8 +44,7 @@ def test_new_file_has_the_default_mode_and_a_name_of_any_length(tmp_path):
     new = tmp_path / ("b" * 255)
     with files.replacing(new) as stream:
         stream.write(b"new")
-    assert new.read_bytes() == b"new"
-    assert new.stat().st_mode == (tmp_path / "a").stat().st_mode
+    assert (new.read_bytes(), new.stat().st_mode) == (b"new", (tmp_path / "a").stat().st_mode)
 
 
 @pytest.mark.parametrize("there", [True, False])
@@ -69,10 +67,8 @@ def test_targets_that_are_not_regular_files_raise_and_remain(tmp_path):
     os.mkfifo(pipe)
     loop.symlink_to(loop)
     for path in (pipe, loop, "/dev/null"):
-        with (
-            pytest.raises(OSError, match=rf"{path} is not a regular file"),
-            files.replacing(path) as stream,
-        ):
+        message = rf"{path} is not a regular file"
+        with pytest.raises(OSError, match=message), files.replacing(path) as stream:
             stream.write(b"new")
     assert pipe.is_fifo()
     assert loop.is_symlink()
@@ -92,11 +88,8 @@ with files.replacing(sys.argv[1]) as stream:
 
 def test_only_temporary_files_of_dead_processes_are_removed(tmp_path):
     def writer(name):
-        process = subprocess.Popen(
-            [sys.executable, "-c", WRITER, str(tmp_path / name)],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-        )
+        command = [sys.executable, "-c", WRITER, str(tmp_path / name)]
+        process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
         assert process.stdout.readline() == b"writing\n"
         return process
 

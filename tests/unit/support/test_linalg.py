@@ -58,10 +58,8 @@ RATIOS = {  # error, n and norms, with eps = 1e-15
 
 @pytest.mark.parametrize(("error", "n", "norms", "expected"), RATIOS.values(), ids=RATIOS)
 def test_ratios_of_the_library_and_of_the_tests(error, n, norms, expected):
-    assert linalg.residual_ratio(error, n, 1e-15, *norms) == pytest.approx(
-        expected, rel=1e-6, abs=0
-    )
-    assert residual(error, *norms, n=n, eps=1e-15) == pytest.approx(expected, rel=1e-6, abs=0)
+    found = linalg.residual_ratio(error, n, 1e-15, *norms), residual(error, *norms, n=n, eps=1e-15)
+    assert found == pytest.approx((expected, expected), rel=1e-6, abs=0)
 
 
 def test_nan_exceeds_the_limit_which_is_that_of_the_tests():
@@ -128,9 +126,6 @@ def test_diagonal_blocks_of_chosen_parts():
     assert sorted(seen) == [0, 1, 2]
 
 
-# ---------------------------------------------------------------- ragged and read-only arrays
-
-
 def test_offsets_of_small_integer_types_do_not_overflow():
     assert ragged.offsets(np.full(300, 100, dtype=np.int8))[-1] == 30_000
 
@@ -184,9 +179,6 @@ def test_pickles_do_not_depend_on_cached_properties():
         before = pickle.dumps(value)
         for name in dir(value):
             getattr(value, name, None)
-        assert any(isinstance(kind, cached_property) for kind in _attributes(type(value)))
+        kinds = [kind for base in type(value).__mro__ for kind in vars(base).values()]
+        assert any(isinstance(kind, cached_property) for kind in kinds)
         assert pickle.dumps(value) == before, type(value)
-
-
-def _attributes(kind):
-    return [value for base in kind.__mro__ for value in vars(base).values()]

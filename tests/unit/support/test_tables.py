@@ -34,9 +34,8 @@ def test_html_tables_have_a_head_or_row_headers():
         "<table><caption>c &amp; d</caption><thead><tr><th>a</th><th>b</th></tr></thead>"
         "<tbody><tr><td>1</td><td>&lt;</td></tr></tbody></table>"
     )
-    assert tables.table([("size", 1000)]) == (
-        "<table><tbody><tr><th>size</th><td>1,000</td></tr></tbody></table>"
-    )
+    plain = "<table><tbody><tr><th>size</th><td>1,000</td></tr></tbody></table>"
+    assert tables.table([("size", 1000)]) == plain
 
 
 @pytest.mark.parametrize(

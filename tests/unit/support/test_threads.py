@@ -1,7 +1,4 @@
-"""Parallel loops over ranges, and the limit of one BLAS thread, which loops pass to their threads.
-
-tests/robustness/test_threads.py tests real libraries.
-"""
+"""Parallel loops, and the limit of one BLAS thread; tests/robustness has real libraries."""
 
 import importlib.util
 import os
@@ -128,9 +125,6 @@ def test_progress_bars_are_shown_only_on_request(ipywidgets, four_threads, capsy
         assert bool(shown) == progress
 
 
-# ---------------------------------------------------------------- one BLAS thread
-
-
 class Library:
     """Fake BLAS library with one thread count for the process, or one per thread."""
 
@@ -152,10 +146,8 @@ class Library:
 @pytest.mark.parametrize("call", [1, 2])
 def test_interrupts_restore_thread_counts(monkeypatch, interrupted, call):
     """The interrupt may occur while the block is entered or left."""
-    shared, own = (
-        Library(name == "shared", call if name == interrupted else None)
-        for name in ("shared", "own")
-    )
+    at = {"shared": None, "own": None, interrupted: call}
+    shared, own = Library(True, at["shared"]), Library(False, at["own"])
     monkeypatch.setattr(threads, "_libraries", lambda: [shared, own])
     with pytest.raises(KeyboardInterrupt), threads.single_threaded_blas():  # noqa: PT012
         assert call == 2  # otherwise the interrupt occurred earlier
@@ -179,11 +171,9 @@ def test_interrupt_of_one_caller_does_not_release_other_callers(monkeypatch):
 @pytest.mark.parametrize("shared", [True, False])
 def test_shared_thread_counts_are_detected(shared):
     library = Library(shared)
-    controller = types.SimpleNamespace(
-        get_num_threads=library.get, set_num_threads=library.set, internal_api="mkl"
-    )
-    assert threads._library(controller).shared == shared
-    assert library.get() == 5
+    controller = types.SimpleNamespace(internal_api="mkl")
+    controller.get_num_threads, controller.set_num_threads = library.get, library.set
+    assert (threads._library(controller).shared, library.get()) == (shared, 5)
 
 
 def test_worker_threads_limit_their_own_thread_count(four_threads, monkeypatch):
