@@ -220,7 +220,7 @@ class LocalProblems:
         settings = self.compute(singular, out)
         if singular:
             out.tied[out.tied & (self.kernel_dims(out.tied) == ranks)] = False
-        # not before all workspaces are freed
+        # the indices are not computed before all workspaces are freed
         indices = block_layout(sheaf, self.clusters, ranks)[1] if layout is None else layout.indices
         data = entries.astype(sheaf.dtype, copy=False)
         R = Prolongation(sheaf, self.clusters, ranks, indptr, indices, data)
@@ -258,8 +258,7 @@ class LocalProblems:
         check_dense(np.where(large, 0, c.dims), "retaining this fraction of its modes")
         delta = coboundary(f) if large.any() else None
         with threads.single_threaded_blas():
-            # a Python loop suffices: clusters larger than SPARSE_ABOVE are few
-            for a in np.flatnonzero(large).tolist():
+            for a in np.flatnonzero(large).tolist():  # few clusters exceed SPARSE_ABOVE
                 try:
                     self.large_modes(a, delta, out)
                 except np.linalg.LinAlgError as error:
@@ -297,17 +296,18 @@ class LocalProblems:
         labels, edges, count = self.partition.labels, self.work.edges, np.count_nonzero(doubtful)
         share = doubtful[labels[edges]].any(axis=1).mean()  # of the maps; balancing copies them
         n_batches = 1 + int(min(count / 16, 32 * share))  # so that few maps are copied at a time
-        batch = np.zeros(len(ranks), np.int8)
-        batch[doubtful] = 1 + np.linspace(0, n_batches, count, endpoint=False)
+        batch = (doubtful * (1 + n_batches * np.cumsum(doubtful) // (count + 1))).astype(np.int8)
         at_ends = batch[labels[edges]]
-        for k in range(1, n_batches + 1):
-            F = edge_subset(self.work, np.flatnonzero((at_ends == k).any(axis=1)))
-            c = self.operator.index(F, clusters_of(F, self.partition))
-            part = LocalProblems(F, self.partition, c, self.operator, self.progress)
-            part.eps = self.eps
-            which = (batch == k) & (part.balanced[1].uneven | resolved)
-            work = kernels.kernel_modes, kernel_workspace, (zeros, out)
-            part.singular_modes(part.run_stacks("local kernels", which, *work) >= 0, out)
+        with threads.bar(n_batches, "local kernels", self.progress) as shown:
+            for k in range(1, n_batches + 1):
+                F = edge_subset(self.work, np.flatnonzero((at_ends == k).any(axis=1)))
+                c = self.operator.index(F, clusters_of(F, self.partition))
+                part = LocalProblems(F, self.partition, c, self.operator)
+                part.eps = self.eps
+                which = (batch == k) & (part.balanced[1].uneven | resolved)
+                work = which, kernels.kernel_modes, kernel_workspace, (zeros, out)
+                part.singular_modes(part.run_stacks("local kernels", *work) >= 0, out)
+                shown.update()
 
     def singular_modes(self, which: np.ndarray, out: kernels.ModesOut) -> None:
         """Compute modes as singular vectors; kernels of uneven clusters use the balanced sheaf."""

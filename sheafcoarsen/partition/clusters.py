@@ -65,7 +65,7 @@ def clusters_of(sheaf: CellularSheaf, partition: Partition) -> Clusters:
     # negative, so that internal edges come first
     np.subtract(ends[0], size, out=keys, where=ends[0] == ends[1])
     del ends
-    order = np.argsort(keys, kind="stable")
+    order = ragged.read_only(np.argsort(keys, kind="stable"))
     keys = keys[order]
     internal_ptr = np.searchsorted(keys, np.arange(-K, 1, dtype=itype))
     internal_edges, crossing_edges = np.split(order, internal_ptr[-1:])

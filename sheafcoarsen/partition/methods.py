@@ -99,8 +99,8 @@ def heavy_groups(links: Links, n_clusters: int) -> np.ndarray:
 def grouped(level: Links, groups: np.ndarray) -> Links:
     """Return the links between groups of vertices."""
     once = level.vertices() < level.ends  # each link is stored twice
+    sizes, groups = grouped_sums(groups, level.sizes), groups.astype(np.int32)
     tails = np.repeat(groups, np.diff(level.starts))[once]
-    sizes = grouped_sums(groups, level.sizes)
     return neighbour_lists(tails, groups[level.ends[once]], level.weights[once], sizes)
 
 
@@ -365,7 +365,8 @@ def pack_small_components(
     labels = bins[component]
     if len(others):
         inner = links.matrix(links.weights)[others][:, others]
-        rest = Links(inner.indptr.astype(np.int64), inner.indices, inner.data, links.sizes[others])
+        index = inner.indptr.astype(np.int64), inner.indices.astype(np.int32)
+        rest = Links(*index, inner.data, links.sizes[others])
         labels[others] = n_bins + cluster(rest, n_clusters - n_bins, others)
     return labels
 

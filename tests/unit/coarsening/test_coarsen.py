@@ -1,4 +1,4 @@
-"""Coarsenings: lift and pool, options, the result, bad input and inconsistent parts."""
+"""Coarsenings: lift and pool, options, inconsistent parts; the energy ledger and how it prints."""
 
 import dataclasses
 import itertools
@@ -8,22 +8,16 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
-from sheafcoarsen import CellularSheaf, Partition
+from sheafcoarsen import CellularSheaf, Partition, gallery
 from sheafcoarsen.coarsening import growth_of
 from sheafcoarsen.modes import Internal, Oversampled, Principal
 from tests.support import reference
 from tests.support.errors import raises
-from tests.support.helpers import (
-    assert_residual,
-    assert_verified,
-    eps_of,
-    size,
-    ties_allowed,
-)
+from tests.support.helpers import assert_residual, assert_verified, eps_of, size, ties_allowed
 from tests.support.strategies import (
     DTYPES,
     bases,
@@ -164,9 +158,8 @@ def test_basis_columns_are_accepted_up_to_an_overflow_limit_of_their_norm(dtype)
 
 @pytest.mark.parametrize("operator", ["internal", "oversampled"])
 def test_a_coarse_sheaf_of_dimension_zero_warns(operator):
-    noisy, exact = (
-        sc.gallery.bundle(nx.grid_2d_graph(6, 6), 2, noise=noise, seed=3) for noise in (0.1, 0)
-    )
+    grid = nx.grid_2d_graph(6, 6)
+    noisy, exact = (gallery.bundle(grid, 2, noise=noise, seed=3) for noise in (0.1, 0))
     P, kernel = sc.select(noisy, 4), sc.ranks.kernel()
     modes = sc.local_modes(noisy, P, kernel, operator)
     with pytest.warns(sc.SingularProblemWarning, match="none of 72 dimensions") as caught:
@@ -178,8 +171,7 @@ def test_a_coarse_sheaf_of_dimension_zero_warns(operator):
     (tau,) = re.findall(r"ranks\.below\((.*?)\)", str(caught[0].message))
     more = 1.01 * float(tau)  # the message shows three digits
     assert (sc.local_modes(noisy, P, sc.ranks.below(more), operator).ranks > 0).all()
-    # warnings are errors here
-    assert sc.coarsen(exact, P, kernel, local_operator=operator).sheaf.dim_c0 > 0
+    assert sc.coarsen(exact, P, kernel, local_operator=operator).sheaf.dim_c0 > 0  # no warning
     assert sc.coarsen(exact, P, sc.local_modes(exact, P, kernel, operator)).sheaf.dim_c0 > 0
     assert sc.coarsen(noisy, P, 0, local_operator=operator).sheaf.dim_c0 == 0
     if operator == "internal":
@@ -298,17 +290,13 @@ def test_only_a_larger_coarse_laplacian_is_noted_with_counts_and_a_suggestion():
 
 
 # ---------------------------------------------------------------- a user's basis
-
-
-PATH = CellularSheaf.constant(nx.path_graph(3))
-PAIR_AND_ONE = Partition([0, 1, 0])
+PATH, PAIR_AND_ONE = CellularSheaf.constant(nx.path_graph(3)), Partition([0, 1, 0])
 
 
 def assert_prolongation(R, F, n_columns, dtype):
     """Assert that R is a canonical, read-only csr matrix."""
     assert isinstance(R, scipy.sparse.csr_array)
-    assert R.shape == (F.dim_c0, n_columns)
-    assert R.dtype == dtype
+    assert (R.shape, R.dtype) == ((F.dim_c0, n_columns), dtype)
     for array in (R.data, R.indices, R.indptr):
         assert not array.flags.writeable
     assert R.has_canonical_format
@@ -323,8 +311,7 @@ def test_prolongation_of_a_user_basis_contains_its_blocks(case, data):
     C = sc.coarsen(F, P, basis=basis)
     dtype = np.result_type(F.dtype, *basis)
     assert C.modes is None
-    assert C.sheaf.dtype == dtype
-    assert C.ranks.tolist() == [R_a.shape[1] for R_a in basis]
+    assert (C.sheaf.dtype, C.ranks.tolist()) == (dtype, [R_a.shape[1] for R_a in basis])
     assert_prolongation(C.prolongation, F, sum(R_a.shape[1] for R_a in basis), dtype)
     np.testing.assert_array_equal(C.prolongation.toarray(), reference.prolongation(F, P, basis))
     for a, R_a in enumerate(basis):
@@ -338,8 +325,7 @@ def test_blocks_may_be_lists_or_integers_or_object_arrays_and_are_copied():
     found = [sc.coarsen(PATH, PAIR_AND_ONE, basis=basis).prolongation for basis in accepted]
     blocks[0][:] = 5
     for R in found:
-        assert R.dtype == float
-        assert R.toarray().tolist() == [[1, 0], [0, 3], [2, 0]]
+        assert (R.dtype, R.toarray().tolist()) == (float, [[1, 0], [0, 3], [2, 0]])
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
@@ -351,3 +337,97 @@ def test_user_blocks_are_cast_to_the_precision_of_the_sheaf(dtype, given_dtype):
     is_complex = np.iscomplexobj(basis[0]) or F.dtype.kind == "c"
     expected = np.result_type(F.dtype, np.complex64) if is_complex else F.dtype
     assert C.prolongation.dtype == C.sheaf.dtype == expected
+
+
+# ---------------------------------------------------------------- the energy ledger
+def test_the_truncation_bound_can_be_zero_or_infinite_or_attained():
+    F, P = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
+    # the discarded vector of cluster 0, of eigenvalue 2, and half of that of cluster 1
+    x = np.array([1.0, -1.0, 0.0, 1.0])
+    E = sc.energy_ledger(sc.coarsen(F, P, 1), x)
+    assert_residual(E.truncation_bound - [2.0, 0.5], 2.0, n=2)  # E_a = 4 and 1
+    assert_residual(E.discarded_norm2 - [2.0, 0.5], 2.0, n=2)
+    assert sc.energy_ledger(sc.coarsen(F, P, 2), x).truncation_bound.tolist() == [0, 0]
+    zero_gap = coarsen(F, Partition([0, 1, 0, 1]), [1, 2])  # cluster 0 contains no edge
+    assert sc.energy_ledger(zero_gap, x).truncation_bound.tolist() == [np.inf, 0]
+    for dtype in (np.float64, np.float32):  # only one of two sections is retained
+        rounding = []
+        for seed in range(8):
+            F = gallery.bundle(nx.cycle_graph(6), 2, seed=seed)
+            F = F.with_maps(F.tail_data.astype(dtype), F.head_data.astype(dtype))
+            sections = coarsen(F, Partition([0] * 6), 1)
+            assert sc.energy_ledger(sections, np.ones(12)).truncation_bound.tolist() == [np.inf]
+            rounding.append(sections.modes.next_eigenvalues[0])
+        assert max(rounding) > 0  # the processor decides for which seeds
+
+
+def test_norms_in_single_precision_are_summed_in_double_precision():
+    x = np.full((100_000, 2), 0.1, np.float32)
+    P = Partition(np.zeros(len(x), int))
+    empty = CellularSheaf.from_flat([], *np.zeros((2, 0), np.float32), [1] * len(x), [])
+    E = sc.energy_ledger(coarsen(empty, P, 0), x)
+    exact = len(x) * float(x[0, 0]) ** 2
+    assert_residual(E.fine_norm2 - exact, exact, n=2, eps=np.finfo(np.float32).eps)
+
+
+def test_the_fine_energy_is_computed_independently_of_the_lines():
+    C = sc.coarsen(CellularSheaf.constant(nx.path_graph(6)), Partition([0, 0, 0, 1, 1, 1]), 2)
+    x = np.random.default_rng(5).integers(-9, 10, size=(6, 60))
+    E = sc.energy_ledger(C, x)
+    assert E.fine_energy.tolist() == (np.diff(x, axis=0) ** 2).sum(axis=0).tolist()  # integers
+    assert (sum(E.lines.values()) != E.fine_energy).any()  # the lines have rounding errors
+
+
+@given(sheaves_with_partitions(), st.data())
+def test_a_basis_that_is_not_orthonormal_raises_with_a_suggestion(case, data):
+    F, P = case
+    basis = data.draw(bases(F, P, kinds=["orthonormal"]))
+    wide = [a for a, R_a in enumerate(basis) if R_a.shape[1]]
+    assume(wide)
+    a = data.draw(st.sampled_from(wide))
+    basis[a] = basis[a] * F.dtype.type(1 + data.draw(st.sampled_from([1e-2, 1.0, 1e3, -1.0])))
+    x = np.zeros(F.dim_c0)
+    remedy = re.escape("orthonormalize each block of the basis, e.g. by numpy.linalg.qr(R_a)[0]")
+    with pytest.raises(ValueError, match=rf"not the identity in cluster {a} .*{remedy}"):
+        sc.energy_ledger(sc.coarsen(F, P, basis=basis), x)
+    repaired = [
+        np.linalg.qr(R_a)[0] if R_a.any() else np.eye(*R_a.shape, dtype=F.dtype) for R_a in basis
+    ]
+    assert sc.energy_ledger(sc.coarsen(F, P, basis=repaired), x).fine_energy == 0
+
+
+def test_the_limit_of_orthonormality_is_that_of_rounding():
+    F, P = CellularSheaf.constant(nx.path_graph(9)), Partition([0] * 9)
+    limit = 30 * 9 * 9 / 6 * np.finfo(float).eps  # norm((1 + t)^2 I - I) <= 30 n eps norm(I)^2
+    just, beyond = (sc.coarsen(F, P, basis=[(1 + t * limit) * np.eye(9)]) for t in (0.9, 1.1))
+    assert sc.energy_ledger(just, np.zeros(9))
+    with pytest.raises(ValueError, match="requires orthonormal columns"):
+        sc.energy_ledger(beyond, np.zeros(9))
+
+
+def test_the_ledger_prints_its_lines_or_their_sums_over_columns():
+    C = sc.coarsen(CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1]), 1)
+    E = sc.energy_ledger(C, [0.0, 1.0, 2.0, 4.0])
+    names = [line[:26].strip() for line in repr(E).splitlines()]
+    fine = ["fine energy", "kept (Galerkin) energy", "closure", "norm(x)^2", "of it discarded"]
+    assert names == ["EnergyLedger", *E.lines, *fine]
+    assert "6.25" in repr(E)
+    X = np.random.default_rng(0).standard_normal((4, 9))
+    E = sc.energy_ledger(C, X)
+    E = dataclasses.replace(E, fine_energy=E.fine_energy * [*[1.0] * 8, 2.0])
+    assert E.closure.min() < -0.4
+    text = repr(E).splitlines()
+    assert text[0] == "EnergyLedger: sums over 9 columns"
+    shown = {line[:25].strip(): float(line[25:]) for line in text[1:]}
+    assert shown["fine energy"] == pytest.approx(E.fine_energy.sum(), rel=1e-5)
+    for name, value in E.lines.items():
+        assert shown[name] == pytest.approx(value.sum(), rel=1e-5)
+    assert shown["largest closure"] == pytest.approx(abs(E.closure).max(), rel=1e-5)
+    assert shown["norm(x)^2"] == pytest.approx(np.linalg.norm(X) ** 2, rel=1e-5)
+    lost = np.linalg.norm(X - C.lift(C.pool(X))) ** 2
+    assert shown["of it discarded"] == pytest.approx(lost, rel=1e-5)
+    assert "sums over 9 columns" in E._repr_html_()
+    E = sc.energy_ledger(C, X[:, :2])
+    for name, value in (*E.lines.items(), ("fine energy", E.fine_energy)):
+        cells = "".join(f"<td>{v:.4g}</td>" for v in value)
+        assert f"<th>{name}</th>{cells}" in E._repr_html_()

@@ -110,9 +110,8 @@ def test_an_edge_stalk_may_be_larger_than_a_chunk():
 def test_columns_whose_squares_underflow_keep_their_accuracy():
     """Columns are scaled before norms are computed, so 1e-200 is accurate next to 1."""
     F, P = CellularSheaf.random([[0, 1]] * 5, 1, 1, seed=3), Partition([0, 1])
-    D, C = (
-        sc.coarsen(F, P, basis=[[[size]], [[1.0]]], compress=True).sheaf for size in (1e-200, 1.0)
-    )
+    blocks = ([[[size]], [[1.0]]] for size in (1e-200, 1.0))
+    D, C = (sc.coarsen(F, P, basis=basis, compress=True).sheaf for basis in blocks)
     np.testing.assert_allclose(D.tail_map(0) * 1e200, C.tail_map(0), rtol=1e-14)
     np.testing.assert_allclose(D.head_map(0), C.head_map(0), rtol=1e-14)
     assert np.abs(C.tail_map(0)).max() > 0.1
@@ -302,8 +301,6 @@ def test_loops_of_large_clusters_in_single_precision_are_kept():
 
 
 # ---------------------------------------------------------------- loops
-
-
 @given(coarsenings())
 def test_loops_hold_half_a_factor_of_the_retained_energy_at_either_end(case):
     C, bases_ = case
@@ -405,17 +402,14 @@ def test_loops_are_not_judged_relative_to_crossing_edges():
 def test_loops_of_maps_in_single_precision_keep_low_modes(dtype, operator):
     """The lowest have 6e-5 of the norm of L_a, less than 4 n eps, but more than its square."""
     F, P = CellularSheaf.constant(nx.path_graph(400)), Partition(np.arange(400) // 200)
-    double, single = (
-        F.with_maps(F.tail_data.astype(kind), F.head_data.astype(kind))
-        for kind in (np.result_type(dtype, np.float64), dtype)
-    )
+    types = np.result_type(dtype, np.float64), dtype
+    double, single = (F.with_maps(F.tail_data.astype(t), F.head_data.astype(t)) for t in types)
     options = {"rank": 3, "local_operator": operator}
     if operator == "basis":
         M = sc.local_modes(double, P, 3)
         options = {"basis": [M.basis(a) for a in range(2)]}
     exact, C = (sc.coarsen(each, P, **options) for each in (double, single))
-    assert C.sheaf.dtype == dtype
-    assert C.sheaf.dim_c1 == exact.sheaf.dim_c1
+    assert (C.sheaf.dtype, C.sheaf.dim_c1) == (dtype, exact.sheaf.dim_c1)
     L, wanted = (sc.laplacian(each.sheaf).toarray() for each in (C, exact))
     values, low = np.linalg.eigvalsh(L.astype(wanted.dtype)), np.linalg.eigvalsh(wanted)
     np.testing.assert_allclose(values[1:3], low[1:3], rtol=1e-4)

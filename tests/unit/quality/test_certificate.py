@@ -12,6 +12,8 @@ from sheafcoarsen import CellularSheaf, Partition, gallery
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.unit.quality.test_spectral_quality import (
+    HALVES,
+    PATH,
     coarsen,
     coarsenings,
     exact,
@@ -96,7 +98,6 @@ KINDS = {
     "orthogonal": lambda G: gallery.bundle(G, 3, seed=5),
     "feeder": lambda G: CellularSheaf.random(G, [1 + v % 3 for v in G], 2, seed=7),
 }
-PATH, HALVES = CellularSheaf.constant(nx.path_graph(4)), Partition([0, 0, 1, 1])
 
 
 @pytest.mark.parametrize("kind", KINDS)

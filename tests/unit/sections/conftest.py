@@ -22,11 +22,8 @@ def check_basis(F, S, *, locally=False):
         A, C = F.tail_map(e), F.head_map(e)
         x, y = (precise[slice(*F.vertex_offsets[v : v + 2])] for v in F.edges[e])
         maps = np.concatenate([A.ravel(), C.ravel()])
-        if locally:
-            assert_residual(A @ x - C @ y, maps, n=sum(A.shape), eps=eps)
-        else:
-            columns = np.ones(max(S.h0, 1))
-            assert_residual(A @ x - C @ y, maps, columns, n=10 * F.dim_c0, eps=eps)
+        columns, rows = ([], sum(A.shape)) if locally else ([np.ones(max(S.h0, 1))], 10 * F.dim_c0)
+        assert_residual(A @ x - C @ y, maps, *columns, n=rows, eps=eps)
     return B
 
 
@@ -36,8 +33,7 @@ def neighbours(n, dim=3, k=6, seed=0):
 
 def gaussian(edges, dim, dtype=np.float64, scale=1.0, seed=3):
     """Return random maps, which expand by 1e+1000 and more along a path of 10,000 edges."""
-    rng = np.random.default_rng(seed)
-    maps = normal(rng, (2, len(edges), dim, dim), dtype)
+    maps = normal(np.random.default_rng(seed), (2, len(edges), dim, dim), dtype)
     return sc.CellularSheaf(edges, *(scale * maps).astype(dtype))
 
 
@@ -46,9 +42,8 @@ def cluster_sizes(monkeypatch):
     """Return a function that sets the sizes of clusters and of the last level."""
 
     def choose(vertices, dimension, last):
-        monkeypatch.setattr("sheafcoarsen.sections.clustering.VERTICES", vertices)
-        monkeypatch.setattr("sheafcoarsen.sections.clustering.DIMENSION", dimension)
-        monkeypatch.setattr("sheafcoarsen.sections.clustering.LAST", last)
+        for name, size in (("VERTICES", vertices), ("DIMENSION", dimension), ("LAST", last)):
+            monkeypatch.setattr(f"sheafcoarsen.sections.clustering.{name}", size)
 
     return choose
 

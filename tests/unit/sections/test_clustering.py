@@ -1,13 +1,28 @@
 """Clusters of the next level, split hubs, levels that stall, and removal of local sections."""
 
+import warnings
+from unittest.mock import Mock
+
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.sparse
+from hypothesis import assume, given
 
 import sheafcoarsen as sc
-from sheafcoarsen.sections import _global_sections, clustering
+from sheafcoarsen.sections import _global_sections, clustering, rank_decision
+from sheafcoarsen.sections.rank_decision import section_bound, sections_of_full_rank
 from tests.support import reference
-from tests.support.helpers import assert_residual, dense_kernel, eps_of, same_subspace
+from tests.support.helpers import (
+    assert_residual,
+    dense_kernel,
+    dense_rank,
+    eps_of,
+    maps_of,
+    same_subspace,
+)
+from tests.support.strategies import sheaves
 from tests.unit.sections.conftest import check_basis, gaussian
 
 
@@ -36,8 +51,7 @@ def test_clusters_that_are_too_large_are_shrunk():
     partition, is_cut = clustering.shrink_clusters(F, sc.Partition(labels), 60)
     assert is_cut
     weights = np.bincount(partition.labels, F.vertex_dims)
-    assert weights[:2].tolist() == [60, 60]
-    assert set(weights[2:].tolist()) == {2}
+    assert (weights[:2].tolist(), set(weights[2:].tolist())) == ([60, 60], {2})
     assert partition.labels[0] == 0  # the hub has the highest degree
     same, is_cut = clustering.shrink_clusters(F, sc.Partition(labels), 100)
     assert not is_cut
@@ -46,9 +60,8 @@ def test_clusters_that_are_too_large_are_shrunk():
 
 def test_shrunk_clusters_keep_the_vertices_with_most_edges_inside():
     """The last two vertices of a path have many edges, but to the other cluster."""
-    path, leaves = list(range(6)), list(range(6, 30))
-    graph = nx.path_graph(path)
-    graph.add_edges_from((v, leaf) for v in (4, 5) for leaf in leaves)
+    graph = nx.path_graph(6)
+    graph.add_edges_from((v, leaf) for v in (4, 5) for leaf in range(6, 30))
     graph.add_edges_from([(0, 2), (1, 3), (0, 3)])
     F = sc.CellularSheaf.constant(graph)
     clusters = sc.Partition(np.repeat([0, 1], [6, 24]))
@@ -125,8 +138,6 @@ def test_sections_are_removed_in_spite_of_errors_from_eliminated_directions():
 
 
 # ---------------------------------------------------------------- hubs
-
-
 @pytest.fixture
 def small(cluster_sizes):
     """Force splitting of hubs with a few dozen leaves."""
@@ -141,10 +152,9 @@ def two_hubs():
 
 def tangled(dtype=float):
     """Return hubs with loops, parallel edges, zero maps, and leaves of any dimension."""
-    rng = np.random.default_rng(5)
-    star = np.stack([np.zeros(90, int), np.arange(2, 92)], axis=1)
-    both = np.stack([np.ones(40, int), np.arange(60, 100)], axis=1)
-    edges = np.concatenate([star, both[:, ::-1], star[:5], [[0, 0], [0, 1], [1, 1], [2, 3]]])
+    rng, star = np.random.default_rng(5), [[0, v] for v in range(2, 92)]
+    other = [[v, 1] for v in range(60, 100)]
+    edges = [*star, *other, *star[:5], [0, 0], [0, 1], [1, 1], [2, 3]]
     dims = np.array([3, 2, *rng.integers(0, 4, 98)])
     F = sc.CellularSheaf.random(edges, dims, rng.integers(0, 3, len(edges)), seed=1, dtype=dtype)
     zero = np.ones(len(F.tail_data))
@@ -155,12 +165,8 @@ def tangled(dtype=float):
 @pytest.mark.usefixtures("small", "sparse", "no_forests")
 def test_a_hub_with_many_leaves_is_split_into_small_clusters(monkeypatch):
     """Leaves of a star cannot be divided among connected clusters without copies of the hub."""
-    largest, reduced = [], clustering.reduce_level
-    monkeypatch.setattr(
-        _global_sections,
-        "reduce_level",
-        lambda F, P, *rest: largest.append(_heaviest(F, P)) or reduced(F, P, *rest),
-    )
+    level = Mock(wraps=clustering.reduce_level)
+    monkeypatch.setattr(_global_sections, "reduce_level", level)
     for F, h0 in (
         (sc.gallery.bundle(two_hubs(), 2, seed=0), 2),
         (sc.CellularSheaf.random(nx.star_graph(200), 3, 1, seed=0), 403),
@@ -171,7 +177,7 @@ def test_a_hub_with_many_leaves_is_split_into_small_clusters(monkeypatch):
         assert 2 <= len(S.levels) <= 4  # without copies there would be up to 14
         assert S.residual < 1e-13
         check_basis(F, S)
-    assert max(largest) <= 120
+    assert max(_heaviest(*call.args[:2]) for call in level.call_args_list) <= 120
 
 
 def _heaviest(F, P):
@@ -193,21 +199,18 @@ def test_only_heavy_clusters_with_hubs_are_split():
     F = sc.gallery.bundle(two_hubs(), 2, seed=0)
     P = sc.Partition(np.repeat([0, 1], 151))
     assert clustering.split_hubs(F, P, largest=302, capacity=50) is None
-    split = clustering.split_hubs(F, P, largest=300, capacity=50)
-    assert set(split.owners[302:]) == {0, 151}
+    assert set(clustering.split_hubs(F, P, largest=300, capacity=50).owners[302:]) == {0, 151}
     F, _, _ = sc.disjoint_union([F, sc.gallery.bundle(nx.star_graph(100), 2, seed=0)])
-    P = sc.Partition(np.concatenate([P.labels, np.full(101, 2)]))
-    split = clustering.split_hubs(F, P, largest=300, capacity=50)
-    assert set(split.owners[403:]) == {0, 151}
+    P = sc.Partition(np.repeat([0, 1, 2], [151, 151, 101]))
+    assert set(clustering.split_hubs(F, P, largest=300, capacity=50).owners[403:]) == {0, 151}
     clique = sc.gallery.bundle(nx.complete_graph(40), 2, seed=0)
     assert clustering.split_hubs(clique, sc.Partition(np.zeros(40, int)), 20, 10) is None
 
 
 def test_groups_of_different_clusters_are_separate():
     """One cluster has two hubs, and the other one."""
-    star = nx.star_graph(120)
-    double = nx.complete_bipartite_graph(2, 120)
-    F = sc.gallery.bundle(nx.disjoint_union(double, star), 2, seed=0)
+    graph = nx.disjoint_union(nx.complete_bipartite_graph(2, 120), nx.star_graph(120))
+    F = sc.gallery.bundle(graph, 2, seed=0)
     P = sc.Partition(np.repeat([0, 1], [122, 121]))
     split = clustering.split_hubs(F, P, largest=100, capacity=40)
     assert {0, 1, 122} <= set(split.owners[F.n_vertices :].tolist())
@@ -221,8 +224,7 @@ def test_copies_are_joined_by_trees():
     split = clustering.split_hubs(F, sc.Partition(np.zeros(1001, int)), 100, 10)
     n_copies = len(split.owners) - 1001
     assert n_copies == 99
-    joins = split.sheaf.edges[F.n_edges :]
-    tree = nx.Graph(joins.tolist())
+    tree = nx.Graph(split.sheaf.edges[F.n_edges :].tolist())
     assert nx.is_tree(tree)
     assert tree.number_of_nodes() == n_copies + 1
     assert max(dict(tree.degree).values()) == 9
@@ -243,8 +245,7 @@ def test_leaves_of_a_hub_too_large_to_copy_become_single_clusters():
     dims = [40, *[2] * 120]
     F = sc.CellularSheaf.random(nx.star_graph(120), dims, 2, seed=0)
     _, partition, split, is_cut = clustering.choose_clusters(F, 1)
-    assert is_cut
-    assert split is None
+    assert (is_cut, split) == (True, None)
     assert _heaviest(F, partition) <= 104  # at most four times the mean
     S = sc.global_sections(F)
     assert S.h0 == 40
@@ -256,7 +257,244 @@ def test_leaves_of_a_hub_too_large_to_copy_become_single_clusters():
 def test_a_star_of_30000_leaves_takes_three_levels():
     """Without splitting, there would be 114 levels."""
     S = sc.global_sections(gaussian(np.array(nx.star_graph(30_000).edges), 3, seed=0))
-    assert S.h0 == 3
-    assert len(S.levels) == 3
+    assert (S.h0, len(S.levels)) == (3, 3)
     assert S.levels[1] < S.levels[0] / 15
     assert S.residual < 1e-15
+
+
+# ---------------------------------------------------------------- ranks
+DOUBLE, SINGLE = np.dtype(np.float64), np.dtype(np.complex64)
+
+
+@pytest.mark.parametrize("rows", [5, 1024, 1025, 5000])
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize("whole", [False, True])
+def test_singular_pairs_on_a_subspace_are_resolved_below_the_root_of_eps(whole, rows, dtype):
+    rng = np.random.default_rng(rows)
+    X = np.linalg.qr(rng.standard_normal((40, 7)).astype(dtype))[0]
+    D = rng.standard_normal((rows, 40)).astype(dtype)
+    if dtype is complex:
+        D, X = D + 1j * rng.standard_normal(D.shape), X * 1j
+    D = D - (1 - 1e-11) * (D @ X[:, :1]) @ X[:, :1].conj().T
+    sigma, V = rank_decision.singular_pairs(scipy.sparse.csr_array(D), None if whole else X)
+    X = np.eye(40) if whole else X
+    exact = np.linalg.svd(D @ X, compute_uv=False)[::-1]
+    exact = np.append(np.zeros(X.shape[1] - len(exact)), exact)
+    assert np.abs(sigma - exact).max() <= 30 * np.finfo(float).eps * exact[-1]
+    assert_residual(np.linalg.norm(D @ V, axis=0) - sigma, exact[-1], n=rows)
+    assert_residual(V.conj().T @ V - np.eye(X.shape[1]), n=40)
+    assert_residual(V - X @ (X.conj().T @ V), n=40)
+
+
+def test_the_threshold_grows_if_small_singular_values_were_eliminated():
+    eps = 2.0**-52
+    for cut in (1.0, 0.01):
+        assert rank_decision.zero_threshold(400, eps, cut) == 10 * 400 * eps / cut
+    # errors of single precision do not grow with the dimension
+    assert rank_decision.zero_threshold(400, 2.0**-23, 1.0) == 10 * 2.0**-23
+
+
+@pytest.mark.parametrize(
+    ("zero", "nonzero", "threshold", "weight", "dtype", "rows", "clear"),
+    [
+        (0.0, np.inf, 1e-12, 1.0, DOUBLE, 1, True),
+        (1e-15, 0.1, 1e-12, 1.0, DOUBLE, 1, True),
+        (1.9e-14, 1.1e-9, 1e-12, 1.0, DOUBLE, 1, True),
+        (2.5e-14, 0.1, 1e-12, 1.0, DOUBLE, 1, False),  # above 100 eps
+        (1e-15, 0.9e-9, 1e-12, 1.0, DOUBLE, 1, False),  # below 1000 times the threshold
+        (2.5e-14, np.inf, 1e-12, 1.0, DOUBLE, 1, False),
+        # zeros may be larger if the threshold is far above rounding
+        (0.9e-13, 1.0, 1e-10, 1.0, DOUBLE, 1, True),
+        (1.1e-13, 1.0, 1e-10, 1.0, DOUBLE, 1, False),
+        # zeros above the threshold, due to errors of maps of large weight, also need a gap
+        (0.9e-14, 1.1e-11, 1e-15, 1.0, DOUBLE, 1, True),
+        (0.9e-14, 0.8e-11, 1e-15, 1.0, DOUBLE, 1, False),
+        # single precision needs a smaller gap
+        (0.0, 3.1e-5, 1e-5, 1.0, SINGLE, 1, True),
+        (0.0, 2.9e-5, 1e-5, 1.0, SINGLE, 1, False),
+        (1.1e-5, 1.0, 1e-5, 1.0, SINGLE, 1, True),
+        (1.3e-5, 1.0, 1e-5, 1.0, SINGLE, 1, False),
+        # zeros of ill-conditioned maps may be larger
+        (1e-11, 1.0, 1e-12, 1.0, DOUBLE, 1, False),
+        (1e-11, 1.0, 1e-12, 1e3, DOUBLE, 1, True),
+        (1e-11, 0.9e-8, 1e-12, 1e3, DOUBLE, 1, False),
+        # zeros may be larger if many rows are rounded
+        (1e-13, 1.0, 1e-12, 1.0, DOUBLE, 190_000, False),
+        (1e-13, 1.0, 1e-12, 1.0, DOUBLE, 210_000, True),
+    ],
+)
+def test_singular_values_near_the_threshold_are_doubtful(
+    zero, nonzero, threshold, weight, dtype, rows, clear
+):
+    reason = rank_decision.doubt(zero, nonzero, threshold, weight, dtype, rows)
+    assert (reason is None) == clear
+    assert clear or f"counted as zero is {zero:.2g}" in reason
+
+
+@pytest.mark.large
+def test_the_sections_of_a_large_complete_graph_are_clear():
+    F = sc.CellularSheaf.constant(nx.complete_graph(700))
+    assert sc.global_sections(F).h0 == 1  # without a warning
+
+
+EXPANDER = nx.random_regular_graph(4, 60, seed=1)
+
+
+@pytest.mark.parametrize("dtype", [float, complex])
+@pytest.mark.parametrize(("edge_dim", "h0"), [(1, 60), (2, 0), (3, 0)])
+def test_sections_of_full_rank_match_a_dense_decomposition(dtype, edge_dim, h0):
+    F = sc.normalize(sc.CellularSheaf.random(EXPANDER, 3, edge_dim, seed=2, dtype=dtype))
+    found = sections_of_full_rank(F)
+    basis = found.basis()
+    assert basis.shape == found.shape == (180, h0)
+    delta = reference.coboundary(F)
+    assert_residual(delta @ basis, delta, n=180)
+    assert_residual(basis.conj().T @ basis - np.eye(h0), n=180)
+    sigma = np.linalg.svd(delta, compute_uv=False)
+    assert 0.1 * sigma[-1] < found.smallest < 10 * sigma[-1]
+
+
+def test_unclear_ranks_are_left_to_coarsening(monkeypatch):
+    constant = sc.CellularSheaf.constant(EXPANDER)  # one section more than the full rank gives
+    G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(8, 8))
+    nearly = sc.gallery.bundle(G, 2, noise=1e-5, seed=3)
+    nothing = sc.CellularSheaf([[0, 1]], np.zeros((1, 1, 2)), np.zeros((1, 1, 2)))
+    for F in (constant, nearly, nothing):
+        assert sections_of_full_rank(F) is None
+    clearly = sc.normalize(sc.gallery.bundle(G, 2, noise=0.01, seed=3))
+    sigma = np.linalg.svd(reference.coboundary(clearly), compute_uv=False)
+    assert 0.1 * sigma[-1] < sections_of_full_rank(clearly).smallest < 10 * sigma[-1] < 0.1
+    unseen = sc.CellularSheaf([[0, 1]], [[[1.0, 0.0]]], [[[1.0, 0.0]]])
+    assert sections_of_full_rank(unseen).basis().shape == (4, 3)
+    monkeypatch.setattr(rank_decision, "LARGEST", 100)
+    assert sections_of_full_rank(sc.CellularSheaf.random(EXPANDER, 3, 2, seed=2)) is None
+
+
+def test_matrices_that_look_nearly_singular_are_not_factored(monkeypatch):
+    """The smallest eigenvalues are 1e-6 and 1e-2 at sizes where factors take seconds."""
+    factored = Mock(wraps=scipy.linalg.cholesky)
+    monkeypatch.setattr("scipy.linalg.cholesky", factored)
+    assert sections_of_full_rank(sc.CellularSheaf.constant(nx.path_graph(2100))) is None
+    factored.assert_not_called()
+    ones = np.ones((2100, 1, 1))
+    star = sc.CellularSheaf([[k, k] for k in range(2100)], 2 * ones, ones)
+    assert sections_of_full_rank(star).shape == (2100, 0)
+    factored.assert_called_once()
+
+
+def test_the_rank_is_checked_again_after_a_level_too_large_to_factor(monkeypatch, cluster_sizes):
+    cluster_sizes(2, 6, 100)
+    F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2)
+    monkeypatch.setattr(rank_decision, "LARGEST", 80)  # the matrices have 90 rows first, then 70
+    S = sc.global_sections(F)
+    assert (S.h0, S.levels[0], len(S.levels)) == (60, 180, 3)  # others depend on rounding
+    assert 180 > S.levels[1] > S.levels[2] > 120
+
+
+def test_rows_at_rounding_level_do_not_count_as_rank(cluster_sizes):
+    """One of two rows of each edge is 1e-16 times the other: there are 240 sections, not 120."""
+    cluster_sizes(2, 6, 100)
+    maps = np.random.default_rng(3).standard_normal((2, 120, 2, 6))
+    maps[:, :, 1] *= 1e-16
+    S = sc.global_sections(sc.CellularSheaf(np.array(EXPANDER.edges), *maps))
+    assert S.h0 == 240
+    assert S.largest_zero < 1e-13 < 0.1 < S.smallest_nonzero
+
+
+@pytest.mark.parametrize("entries", [0, 1 << 22], ids=["sparse", "dense"])
+@pytest.mark.parametrize("condition", [1.0, 1e6])
+@pytest.mark.parametrize("dtype", [float, complex])
+def test_full_rank_is_used_if_coarsening_stalls(
+    monkeypatch, cluster_sizes, dtype, condition, entries
+):
+    monkeypatch.setattr("sheafcoarsen.sections.lifting.DENSE_ENTRIES", entries)
+    cluster_sizes(2, 6, 100)
+    full_rank = Mock(wraps=sections_of_full_rank)
+    monkeypatch.setattr(_global_sections, "sections_of_full_rank", full_rank)
+    F = sc.CellularSheaf.random(EXPANDER, 3, 1, seed=2, dtype=dtype)
+    # the scales are the same for all edges at a vertex
+    frames = np.random.default_rng(7).standard_normal((60, 3, 3)) * np.geomspace(1, condition, 3)
+    F = F.with_maps(*(maps @ frames[v] for maps, v in zip(maps_of(F), F.edges.T, strict=True)))
+    S = sc.global_sections(F)
+    assert scipy.sparse.issparse(S.basis) == (entries == 0)
+    full_rank.assert_called_once()
+    after = full_rank.call_args.args[0].dim_c0  # the dimension after one level
+    assert (S.h0, S.levels) == (60, (180, after))
+    assert 60 < after < 180
+    wanted = reference.global_sections(F)
+    B = S.toarray()
+    assert_residual(B.conj().T @ B - np.eye(60), n=180)
+    assert_residual(B @ B.conj().T - wanted @ wanted.conj().T, 100 * condition, n=180)
+    assert S.residual < 1e-14
+    assert S.largest_zero < 1e-13 < 1e-3 < S.smallest_nonzero
+
+
+def chain(n, dim, seed):
+    """Return random square maps on a path of n edges, with h0 = dim."""
+    return gaussian(np.array(nx.path_graph(n + 1).edges), dim, seed=seed)
+
+
+@given(sheaves(dtypes=(np.float64, np.complex128)))
+def test_the_bound_holds_on_any_sheaf(F):
+    sigma = np.linalg.svd(reference.coboundary(F), compute_uv=False)
+    largest = sigma.max(initial=0.0)
+    assume(not ((sigma > 1e-15 * largest) & (sigma < 1e-6 * largest)).any() or largest == 0)
+    h0 = F.dim_c0 - dense_rank(reference.coboundary(F))
+    least = max(F.dim_c0 - F.dim_c1, F.vertex_dims.min(initial=0))  # known without it
+    assert max(h0, least) <= section_bound(F)
+
+
+def test_the_bound_matches_known_values():
+    F = chain(20, 3, seed=0)
+    for scale in (1e-149, 1.0, 1e100):
+        assert section_bound(F.with_maps(F.tail_data * scale, F.head_data * scale)) == 3
+    scales = np.geomspace(1e-18, 1, 20).repeat(9)  # one for each edge
+    assert section_bound(F.with_maps(F.tail_data * scales, F.head_data * scales)) == 3
+    assert section_bound(sc.CellularSheaf.constant([[0, 1], [2, 3]], dim=2)) == 4
+    # roots have minimum dimension; one map on a stalk of dimension 3 has rank 1
+    low = np.ones((2, 3))
+    F = sc.CellularSheaf([[0, 1], [1, 0]], [low, np.eye(2)], [np.eye(2), low])
+    assert section_bound(F) == 2 + 2
+    assert section_bound(sc.CellularSheaf([[0, 1]], *np.zeros((2, 1, 2, 2)))) == 4
+    assert section_bound(sc.CellularSheaf([], [], [], vertex_dims=[2, 0, 1])) == 3
+    assert section_bound(sc.CellularSheaf([[0, 0]], [np.eye(2)], [-np.eye(2)])) == 2
+    turn = np.linalg.qr(np.random.default_rng(0).standard_normal((3, 3)))[0]
+    for small, bound in ((1e-10, 3), (1e-15, 4)):  # the second is singular up to rounding
+        A = turn @ np.diag([1.0, 1.0, small]) @ turn.T
+        assert section_bound(sc.CellularSheaf([[0, 1]], [A], [A])) == bound
+
+
+@pytest.mark.large
+@pytest.mark.usefixtures("no_forests")
+@pytest.mark.parametrize("function", [sc.global_sections, sc.cohomology_dims])
+def test_a_wrong_h0_on_a_long_chain_always_warns(function):
+    """Coarsening decides most of these chains by rounding; forests are decided exactly."""
+    wrong = 0
+    for n, dim in ((600, 1), (1000, 1), (3000, 1), (300, 3), (1000, 3)):
+        for seed in range(2):
+            with warnings.catch_warnings(record=True, action="always") as caught:
+                found = function(chain(n, dim, seed))
+            if (found.h0 if function is sc.global_sections else found[0]) == dim:
+                continue
+            wrong += 1
+            assert [w.category for w in caught] == [sc.SingularProblemWarning]
+            assert caught[0].filename == __file__
+            assert "rounding errors determine" in str(caught[0].message)
+    assert wrong >= 4
+
+
+def valley():
+    """Return a path whose maps decay to 1e-40 and grow again, with clear singular values."""
+    slope = np.repeat([0.5, 2.0], 200)[:, None]
+    return sc.CellularSheaf.diagonal(nx.path_graph(401), slope, np.ones((400, 1)))
+
+
+def test_h0_above_the_bound_warns_even_if_singular_values_are_clear(monkeypatch):
+    S = sc.global_sections(valley())  # by substitution along the tree
+    assert S.h0 == 1
+    assert S.residual < 1e-15
+    monkeypatch.setattr(_global_sections, "forest_sections", lambda F: None)
+    with pytest.warns(sc.SingularProblemWarning, match="a spanning tree bounds h0 by 1") as caught:
+        S = sc.global_sections(valley())
+    assert S.h0 == 2
+    assert caught[0].filename == __file__

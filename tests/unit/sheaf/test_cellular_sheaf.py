@@ -1,17 +1,19 @@
-"""The class: contents, immutability, new maps and names, comparison, and input of any kind."""
+"""The class: contents, immutability, new maps and names, comparison, input; parts and unions."""
 
 import dataclasses
 import re
 
+import networkx as nx
 import numpy as np
 import pytest
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
 
+import sheafcoarsen as sc
 from sheafcoarsen import CellularSheaf
 from sheafcoarsen._support import checks
-from sheafcoarsen.sheaf import checked_sheaf
+from sheafcoarsen.sheaf import checked_sheaf, component_count, unit_sheaf
 from tests.support import reference
 from tests.support.errors import raises, rows
 from tests.support.helpers import Tensor, assert_residual, eps_of
@@ -39,8 +41,6 @@ def mixed_sheaf():
 
 
 # ---------------------------------------------------------------- what the container holds
-
-
 def test_entries_of_a_small_sheaf():
     F = mixed_sheaf()
     assert F.tail_map(1).tolist() == [[3, 4], [5, 6]]
@@ -116,8 +116,6 @@ def test_sheaf_without_edges(maps):
 
 
 # ---------------------------------------------------------------- immutability
-
-
 def built_from_arrays():
     """(name, input arrays, constructor) of every constructor that accepts arrays."""
     eye = np.stack([np.eye(2), np.eye(2)])
@@ -132,9 +130,7 @@ def built_from_arrays():
         "one map": ([eye], lambda: CellularSheaf([[0, 1]], [eye[0]], [eye[1]])),
         "from_flat": (
             [edges, eye, turn, twos],
-            lambda: CellularSheaf.from_flat(
-                edges, eye.reshape(-1), turn.reshape(-1), twos, twos[:2]
-            ),
+            lambda: CellularSheaf.from_flat(edges, eye.ravel(), turn.ravel(), twos, twos[:2]),
         ),
         "with_maps": ([eye, turn], lambda: F.with_maps(turn, eye)),
         "with_maps, flat": ([eye, turn], lambda: F.with_maps(turn.reshape(-1), eye.reshape(-1))),
@@ -173,8 +169,6 @@ def test_sheaves_compare_by_identity_and_are_hashable():
 
 
 # ---------------------------------------------------------------- new maps
-
-
 @given(sheaves(spread=False), st.sampled_from(["maps", "flat"]))
 def test_with_maps_keeps_the_graph_and_replaces_the_maps(F, form):
     new_tails, new_heads = ([2 * M for M in maps] for maps in (heads(F), tails(F)))
@@ -212,8 +206,6 @@ def test_invalid_new_maps_raise(maps, error):
 
 
 # ---------------------------------------------------------------- names of the vertices
-
-
 @given(sheaves())
 def test_with_labels_changes_only_labels(F):
     names = tuple(("v", v) for v in range(F.n_vertices))
@@ -228,7 +220,6 @@ def test_with_labels_changes_only_labels(F):
 
 
 # ---------------------------------------------------------------- comparison
-
 RANDOM = CellularSheaf.random(PATH, 2, 3, seed=11)
 FLAT = RANDOM.tail_data, RANDOM.head_data
 
@@ -258,9 +249,8 @@ def test_equals_compares_every_bit(end):
     assert not RANDOM.equals(single)
     assert RANDOM.allclose(single)
     assert single.allclose(RANDOM)
-    assert not RANDOM.allclose(
-        RANDOM.with_maps(single.tail_data.astype(float), single.head_data.astype(float))
-    )
+    double = (data.astype(float) for data in (single.tail_data, single.head_data))
+    assert not RANDOM.allclose(RANDOM.with_maps(*double))
     zero = RANDOM.with_maps(0 * FLAT[0], 0 * FLAT[1])
     assert not zero.equals(zero.with_maps(-zero.tail_data, -zero.head_data))
     assert not RANDOM.equals("F")
@@ -294,8 +284,6 @@ def test_only_zero_maps_are_close_to_zero_maps():
 
 
 # ---------------------------------------------------------------- maps supplied by users
-
-
 @pytest.mark.parametrize(
     ("given_type", "kept"),
     [
@@ -349,9 +337,8 @@ def test_unsupported_scalar_types_raise(dtype, n_edges):
         lambda: CellularSheaf.from_flat(edges, good.ravel(), maps.ravel(), [1], 1),
         lambda: CellularSheaf(edges, good, good, [1]).with_maps(good, maps),
     ):
-        with pytest.raises(
-            TypeError, match=r"`head_(maps|data)` must (hold|be) .*, got (dtype|an object)"
-        ):
+        what = r"`head_(maps|data)` must (hold|be) .*, got (dtype|an object)"
+        with pytest.raises(TypeError, match=what):
             build()
 
 
@@ -371,10 +358,8 @@ def test_range_of_entries_is_inclusive_at_both_limits(dtype, end):
         build(inside)
     build(0.99 * low, other=1.01 * low)  # only the largest entry counts
     for outside in (0.99 * low, 1.01 * high):
-        with pytest.raises(
-            ValueError,
-            match=rf"the largest entry of .* is .*squares in {np.dtype(dtype)} are safe: rescale",
-        ):
+        message = rf"the largest entry of .* is .*squares in {np.dtype(dtype)} are safe: rescale"
+        with pytest.raises(ValueError, match=message):
             build(outside)
         with pytest.raises(ValueError, match="rescale the maps"):
             build(1.01 * low).with_maps(*[np.array([outside, 0], dtype)] * 2)
@@ -384,8 +369,7 @@ def test_range_of_entries_is_inclusive_at_both_limits(dtype, end):
 
 def test_stored_maps_may_exceed_the_range_but_must_be_finite():
     G = checked_sheaf([[0, 1]], [1e-200], [0.0], [1, 1], [1], ("a", "b"))
-    assert G.tail_data.tolist() == [1e-200]
-    assert G.vertex_labels == ("a", "b")
+    assert (G.tail_data.tolist(), G.vertex_labels) == ([1e-200], ("a", "b"))
     for bad in (np.inf, np.nan):
         with pytest.raises(ValueError, match=re.escape("`tail_maps[0]` (edge 0 -> 1) must be fin")):
             checked_sheaf([[0, 1]], [bad], [0.0], [1, 1], [1])
@@ -393,8 +377,7 @@ def test_stored_maps_may_exceed_the_range_but_must_be_finite():
         checked_sheaf([[0, 1]], [1.0], [0.0], [1], [1])
 
 
-ONE = np.ones((1, 1, 1))
-TWO = np.ones((2, 1, 1))
+ONE, TWO = np.ones((1, 1, 1)), np.ones((2, 1, 1))
 
 
 def nan_at(e, value=np.nan):
@@ -403,9 +386,7 @@ def nan_at(e, value=np.nan):
     return maps
 
 
-FINITE = nan_at(0, 1.0)
-
-TALL, EYE = np.ones((2, 1)), np.eye(1)
+FINITE, TALL, EYE = nan_at(0, 1.0), np.ones((2, 1)), np.eye(1)
 
 BAD_SHEAVES = """
 CellularSheaf(PATH, TWO, TWO, [1, 1]) -> `edges[1]` = (1, 2) is out of range for 2 vertices (0
@@ -459,12 +440,6 @@ CellularSheaf.from_flat(PATH, [1.0, np.nan], [1.0, 1.0], 1, 1)
 """
 
 
-@pytest.mark.parametrize(("call", "error"), rows(BAD_SHEAVES))
-def test_inconsistent_sheaves_raise(call, error):
-    with raises(error):
-        eval(call)
-
-
 def test_tensors_are_accepted_as_maps():
     tails, heads = np.float32([[[1], [2]]]), np.float32([[[3, 4], [5, 6]]])
     F = CellularSheaf(Tensor([[1, 0]]), Tensor(tails), Tensor(heads))
@@ -475,3 +450,231 @@ def test_tensors_are_accepted_as_maps():
     np.testing.assert_array_equal(G.tail_map(0), heads[0, :, :1])
     with raises("ValueError: `tail_maps` must have shape (m, d_e, d_v), got (2, 1)"):
         CellularSheaf([[1, 0]], Tensor(tails[0]), heads)
+
+
+# ---------------------------------------------------------------- parts, names, components, units
+LETTERS = ["a", "b", "c", "d"]
+BY_LETTERS, NUMBERED = MIXED.with_labels(LETTERS), MIXED.with_labels([0, 2, 30, 7])
+
+
+class Column:
+    """What a pandas Series of objects looks like to numpy."""
+
+    def __init__(self, *items):
+        self.items = items
+
+    def __array__(self, dtype=None, copy=None):
+        return np.array(self.items, dtype=object)
+
+
+@given(sheaves(), st.data())
+def test_subsheaf_has_the_edges_between_its_vertices(F, data):
+    chosen = data.draw(st.lists(st.integers(0, 9), unique=True))
+    chosen = [v for v in chosen if v < F.n_vertices]
+    G = F.subsheaf(chosen)
+    mask = np.isin(np.arange(F.n_vertices), chosen)
+    vertices = np.flatnonzero(mask).tolist()
+    inside = [e for e, ends in enumerate(F.edges.tolist()) if set(ends) <= set(vertices)]
+    rows = [k for e in inside for k in reference.edge_coordinates(F, e)]
+    columns = [k for v in vertices for k in reference.vertex_coordinates(F, v)]
+    part = reference.coboundary(F)[np.ix_(rows, columns)]
+    np.testing.assert_array_equal(reference.coboundary(G), part, strict=True)
+    ends = [[vertices[v] for v in edge] for edge in G.edges.tolist()]
+    assert ends == F.edges[inside].tolist()
+    for mine, theirs in ((tails(G), tails(F)), (heads(G), heads(F))):
+        for e, f in enumerate(inside):
+            np.testing.assert_array_equal(mine[e], theirs[f], strict=True)
+    assert G.equals(F.subsheaf(mask))
+
+
+def test_subsheaf_keeps_names_and_order():
+    G = BY_LETTERS.subsheaf([3, 1, 0])
+    assert (G.vertex_labels, G.vertex_dims.tolist()) == (("a", "b", "d"), [2, 1, 3])
+    assert G.edges.tolist() == [[0, 0], [0, 1], [1, 0]]
+    assert not G.tail_data.flags.writeable
+    assert BY_LETTERS.subsheaf([]).n_vertices == 0
+    assert BY_LETTERS.subsheaf(np.ones(4, bool)).equals(BY_LETTERS)
+    assert NUMBERED.subsheaf([2, 1]).vertex_labels == (2, 30)
+    assert BY_LETTERS.subsheaf(Column("d", "b")).vertex_labels == ("b", "d")
+    by_floats = BY_LETTERS.with_labels([2.0, 0.0, 1.0, 3.5])
+    for names in ([2.0, 0.0], np.array([2.0, 0.0])):
+        assert by_floats.subsheaf(names).vertex_labels == (2.0, 0.0)
+        assert NUMBERED.subsheaf(names).equals(NUMBERED.subsheaf([0, 2]))  # indices, not names
+
+
+BAD_VERTICES = """
+MIXED.subsheaf([0, 4]) -> `vertices[1]` = 4 is out of range for 4 vertices (0 .. 3)
+MIXED.subsheaf([-1]) -> `vertices[0]` = -1 is out of range for 4 vertices (0 .. 3)
+MIXED.subsheaf([2, 1, 2]) -> repeat a vertex, got vertex 2 at indices 0 and 2
+MIXED.subsheaf([True, False]) -> `vertices`, a mask, must have shape (4,), got (2,)
+MIXED.subsheaf(["a"]) -> TypeError: dtype <U1: the vertices have no names
+MIXED.subsheaf([0.5]) -> `vertices` must hold whole numbers, got 0.5 at index 0
+MIXED.subsheaf(None) -> `vertices` must be 1-dimensional, got None
+MIXED.subsheaf(3) -> `vertices` must be 1-dimensional, got 3: pass [3]
+MIXED.subsheaf({1, 2}) -> 1-dimensional, got a set: pass list(...) of it
+MIXED.subsheaf({1: 2}) -> got a dict: pass a list of its keys, or of its values
+MIXED.subsheaf(v for v in [1]) -> got a generator: pass list(...) of it
+MIXED.subsheaf("abc") -> got 'abc': the vertices have no names
+NUMBERED.subsheaf([4])
+        -> `vertices[0]` = 4 is out of range for 4 vertices (0 .. 3); vertices are named 0 .. 7
+BY_LETTERS.subsheaf(["a", 1]) -> `vertices[1]` = 1 is not the name
+BY_LETTERS.subsheaf(["b", "b"]) -> repeat a vertex, got vertex 1 at indices 0 and 1
+BY_LETTERS.subsheaf("b") -> TypeError: got the name 'b': pass ['b']
+BY_LETTERS.vertices_of(["a", "x"]) -> `names[1]` = 'x' is not the name of a vertex
+BY_LETTERS.vertices_of([0]) -> `names[0]` = 0 is not the name of a vertex
+BY_LETTERS.vertices_of("ab") -> `names` must be 1-dimensional, got 'ab': pass a list
+BY_LETTERS.vertices_of([["a"]]) -> TypeError: `names[0]` must be the name of a vertex, got ['a']
+MIXED.vertices_of(["a"]) -> `names[0]` = 'a' is not the name of a vertex
+"""
+
+
+@pytest.mark.parametrize(("call", "error"), rows(BAD_SHEAVES) + rows(BAD_VERTICES))
+def test_inconsistent_sheaves_and_invalid_vertices_raise(call, error):
+    with raises(error):
+        eval(call)
+
+
+@pytest.mark.parametrize(
+    ("labels", "names", "expected"),
+    [
+        (None, [3, 1], [3, 1]),
+        (LETTERS, ["d", "b"], [3, 1]),
+        (LETTERS, np.array(["d", "b"]), [3, 1]),
+        ([(0, 0), (0, 1), (1, 0), (1, 1)], [(1, 1), (0, 1)], [3, 1]),
+        ([10, 20, 30, 40], [40, 20], [3, 1]),
+        ([1, 2, 3, 0], np.array([0, 2]), [3, 1]),
+    ],
+)
+def test_vertices_of_returns_indices_of_names(labels, names, expected):
+    found = MIXED.with_labels(labels).vertices_of(names)
+    assert (found.dtype, found.tolist()) == (np.int64, expected)
+
+
+VALUES = [[1.0, 2.0], [3.0, 4.0]]
+NAMED = CellularSheaf.random(nx.path_graph(list("dcbae")), 2, 2, seed=1)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda v: sc.Solver(NAMED, fixed=v)(np.arange(10.0)),
+        lambda v: sc.diffuse(NAMED, np.arange(10.0), 1.0, fixed=v),
+        lambda v: sc.eliminate(NAMED, keep=v).kept,
+        lambda v: sc.harmonic_extension(NAMED, v, VALUES),
+        lambda v: sc.least_squares(NAMED, np.arange(8.0), vertices=v, values=VALUES).x,
+    ],
+    ids=["Solver", "diffuse", "eliminate", "harmonic_extension", "least_squares"],
+)
+def test_all_vertex_arguments_accept_names(call):
+    expected = call([3, 1])
+    np.testing.assert_array_equal(call(["a", "c"]), expected)
+    assert not np.array_equal(call(["a", "d"]), expected)
+
+
+def test_coarse_vertices_have_names_from_their_clusters():
+    P = sc.Partition([1, 0, 0, 1, 0])
+    C = sc.coarsen(NAMED, P, sc.ranks.kernel())
+    assert C.sheaf.vertex_labels == (("c", "b", "e"), ("d", "a"))
+    assert C.recoarsen(NAMED).sheaf.vertex_labels == C.sheaf.vertex_labels
+    assert C.sheaf.vertices_of([("d", "a")]).tolist() == [1]
+    assert sc.coarsen(NAMED.with_labels(None), P, 10).sheaf.vertex_labels is None
+
+
+@given(sheaves())
+def test_components_equal_those_of_networkx(F):
+    """They are numbered by their first vertices; edges with zero maps connect vertices, too."""
+    graph = nx.empty_graph(F.n_vertices)
+    graph.add_edges_from(F.edges.tolist())
+    expected = np.zeros(F.n_vertices, np.int64)
+    for c, part in enumerate(sorted(nx.connected_components(graph), key=min)):
+        expected[list(part)] = c
+    np.testing.assert_array_equal(sc.components(F), expected, strict=True)
+    assert component_count(F) == expected.max(initial=-1) + 1
+    zero = F.with_maps(0 * F.tail_data, 0 * F.head_data)
+    np.testing.assert_array_equal(sc.components(zero), expected, strict=True)
+
+
+def test_split_keeps_vertex_names():
+    F = CellularSheaf.constant(nx.Graph([("a", "b"), ("c", "d")]))
+    parts = sc.split(F, [0, 2, 2, 4])
+    assert [part.n_vertices for part in parts] == [2, 0, 2]
+    assert [parts[0].vertex_labels, parts[2].vertex_labels] == [("a", "b"), ("c", "d")]
+
+
+def test_union_and_split_return_read_only_copies():
+    union, starts, _ = sc.disjoint_union([MIXED, MIXED])
+    for G in (union, *sc.split(union, starts)):
+        assert not np.shares_memory(G.tail_data, TAIL)
+        for array in (G.edges, G.vertex_dims, G.edge_dims, G.tail_data, G.head_data):
+            assert not array.flags.writeable
+
+
+@given(sheaves())
+def test_unit_is_the_power_of_two_above_the_largest_entry(F):
+    G, unit = unit_sheaf(F)
+    assert np.frexp(unit)[0] == 0.5
+    assert G.dtype == np.result_type(F.dtype, np.float64)
+    for mine, given_maps in ((G.tail_data, F.tail_data), (G.head_data, F.head_data)):
+        np.testing.assert_array_equal(mine * unit, given_maps)
+    assert G.largest_entry < 1
+    assert G.largest_entry >= 0.5 or F.largest_entry == 0
+    assert G.vertex_labels == F.vertex_labels
+    for name in ("edges", "vertex_dims", "edge_dims", "vertex_offsets", "tail_offsets"):
+        assert getattr(G, name) is getattr(F, name)
+
+
+def test_unit_is_one_for_zero_or_no_maps_and_right_for_extreme_entries():
+    for F in (CellularSheaf([[0, 1]], [[[0.0]]], [[[0.0]]]), CellularSheaf([], [], [], [])):
+        assert unit_sheaf(F)[1] == 1
+    for scale in (1e-149, 1e149, 1e149j):
+        F = CellularSheaf([[0, 1]], [[[0.0, 3.0 * scale]]], [[[scale]]])
+        G, unit = unit_sheaf(F)
+        assert 0.5 <= abs(G.tail_data[1]) < 1
+        assert G.tail_data[1] * unit == F.tail_data[1]
+
+
+@pytest.mark.parametrize(("size", "beyond"), [(1e149, 1e152), (1e-149, 1e-152)])
+def test_new_maps_and_unions_allow_the_range_of_a_coarse_sheaf(size, beyond):
+    """Its maps may exceed the range of user-supplied maps; new maps may exceed it as far."""
+    F = CellularSheaf.constant([[0, 1]])
+    F = F.with_maps(size * F.tail_data, size * F.head_data)
+    factor = beyond / size
+    G = sc.coarsen(F, sc.Partition([0, 1]), basis=[[[factor]], [[factor]]]).sheaf
+    assert G.with_maps(G.tail_data, G.head_data).equals(G)
+    assert sc.disjoint_union([G, G])[0].tail_data.tolist() == [G.tail_data[0]] * 2
+    with pytest.raises(ValueError, match="where squares in float64 are safe"):
+        G.with_maps(factor * G.tail_data, factor * G.head_data)
+    single = np.full(1, beyond ** (1 / 6), np.float32)  # in range in double precision only
+    with pytest.raises(ValueError, match="where squares in float32 are safe"):
+        G.with_maps(single, single)
+
+
+P = sc.Partition([0, 0, 1])
+PATTERN = ("the topology of the pattern", "make a new LaplacianPattern for another one")
+COARSENED = ("the graph and the stalks of the sheaf that was coarsened", "use coarsen for another")
+ORIGINAL = ("the graph and the stalks of the original sheaf", "use eliminate for another graph")
+
+CALLS = {
+    "pattern": (sc.LaplacianPattern(RANDOM).fill, *PATTERN),
+    "bsr pattern": (sc.LaplacianPattern(RANDOM, "bsr").fill, *PATTERN),
+    "modes": (sc.coarsen(RANDOM, P, 2).recoarsen, *COARSENED),
+    "basis": (sc.coarsen(RANDOM, P, basis=[np.eye(4, 2), np.eye(2)]).recoarsen, *COARSENED),
+    "elimination": (sc.eliminate(RANDOM).refresh, *ORIGINAL),
+}
+
+TOPOLOGIES = [
+    ([[0, 1], [2, 1]], 2, 3, "edges differ, first at index 1, with [2, 1] instead of [1, 2]"),
+    ([[0, 1], [1, 2], [0, 2]], 2, 3, "edges differ, there are 3 of them, not 2"),
+    ([[0, 1], [1, 2]], [2, 2, 1], 3, "vertex_dims differ, first at index 2, with 1 instead of 2"),
+    ([[0, 1], [1, 2]], [2] * 4, 3, "vertex_dims differ, there are 4 of them, not 3"),
+    ([[0, 1], [1, 2]], 2, [3, 2], "edge_dims differ, first at index 1, with 2 instead of 3"),
+]
+
+
+@pytest.mark.parametrize(("edges", "vertex_dims", "edge_dims", "what"), TOPOLOGIES)
+@pytest.mark.parametrize("call", CALLS)
+def test_error_names_the_first_difference_of_topologies(call, edges, vertex_dims, edge_dims, what):
+    refresh, wanted, remedy = CALLS[call]
+    other = CellularSheaf.random(edges, vertex_dims, edge_dims, seed=11)
+    with raises(f"ValueError: `sheaf` must have {wanted}, but its {what}: {remedy}"):
+        refresh(other)

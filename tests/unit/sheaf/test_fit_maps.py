@@ -6,6 +6,7 @@ import networkx as nx
 import numpy as np
 import pytest
 import scipy.linalg
+import scipy.sparse
 
 import sheafcoarsen as sc
 from tests.support.helpers import assert_residual, normal
@@ -35,8 +36,7 @@ def test_planted_transports_are_recovered_at_any_scale(dtype):
     scales = np.array([1, SCALES[dtype], 1, SCALES[dtype] ** 0.5], X.real.dtype)
     X = X * scales[:, None, None]
     F = sc.fit_connection(X, EDGES)
-    assert F.dtype == dtype
-    assert F.edges.tolist() == EDGES.tolist()
+    assert (F.dtype, F.edges.tolist()) == (dtype, EDGES.tolist())
     for e, (u, v) in enumerate(EDGES):
         assert_residual(F.tail_map(e) - g[v] @ g[u].conj().T, n=7, eps=np.finfo(dtype).eps)
         np.testing.assert_array_equal(F.head_map(e), np.eye(3))
@@ -57,15 +57,14 @@ def test_fitted_maps_have_orthonormal_rows_and_minimum_energy(dtype):
     """Energies below the rounding of Gram matrices, of noise 1e-9, are accurate, too."""
     rng, eps = np.random.default_rng(0), np.finfo(dtype).eps
     mixed = [normal(rng, (d, 9), dtype) * SCALES[dtype] for d in (1, 2, 3, 2)]
-    for X, rows, scale in ((mixed, 2, SCALES[dtype]), (planted(dtype, noise=1e-9)[1], 3, 1.0)):
-        F = sc.fit_maps(X, EDGES, rows)
-        assert F.dtype == dtype
-        assert F.vertex_dims.tolist() == [len(X_v) for X_v in X]
+    for X, n, scale in ((mixed, 2, SCALES[dtype]), (planted(dtype, noise=1e-9)[1], 3, 1.0)):
+        F = sc.fit_maps(X, EDGES, n)
+        assert (F.dtype, F.vertex_dims.tolist()) == (dtype, [len(X_v) for X_v in X])
         for e, (u, v) in enumerate(EDGES):
             C = np.hstack([F.tail_map(e), -F.head_map(e)])
-            assert_residual(C @ C.conj().T - np.eye(rows), n=len(C.T), eps=eps)
+            assert_residual(C @ C.conj().T - np.eye(n), n=len(C.T), eps=eps)
             Z = np.vstack([X[u], X[v]]).astype(complex) / scale
-            least = np.linalg.norm(np.linalg.svd(Z)[1][-rows:])
+            least = np.linalg.norm(np.linalg.svd(Z)[1][-n:])
             assert abs(np.linalg.norm(C @ Z) - least) <= 100 * eps * np.linalg.norm(Z)
 
 
@@ -125,10 +124,8 @@ def test_maps_that_are_not_unique_warn():
         sc.fit_maps(X, EDGES, 3, n_edges=2)
 
 
-X = np.random.default_rng(0).standard_normal((4, 3, 7))
-
-
 def test_no_edges_and_empty_stalks_are_allowed():
+    X = np.random.default_rng(0).standard_normal((4, 3, 7))
     assert sc.fit_maps(X, np.zeros((0, 2), int), 2).dim_c1 == 0
     assert sc.fit_connection(X, np.zeros((0, 2), int)).n_vertices == 4
     F = sc.fit_maps([np.zeros((0, 3)), np.eye(3)], [[0, 1]], 3)

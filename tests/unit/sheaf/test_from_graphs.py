@@ -3,6 +3,7 @@
 import networkx as nx
 import numpy as np
 import pytest
+import scipy.linalg
 import scipy.sparse
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,8 +29,6 @@ def named_graph():
 
 
 # ---------------------------------------------------------------- graphs
-
-
 @given(multigraphs())
 def test_networkx_and_edge_arrays_give_the_same_constant_sheaf(G):
     F, names = CellularSheaf.constant(G, dim=2), list(G.nodes)
@@ -70,9 +69,8 @@ def test_a_dense_symmetric_matrix_holds_edges():
 
 
 def test_adjacency_sums_duplicates_and_sorts_indices():
-    A = scipy.sparse.coo_array(
-        ([1.0, 2.0, 4.0, 2.0, 5.0], ([0, 0, 0, 1, 2], [2, 1, 2, 0, 0])), shape=(3, 3)
-    )
+    entries = [1.0, 2.0, 4.0, 2.0, 5.0], ([0, 0, 0, 1, 2], [2, 1, 2, 0, 0])
+    A = scipy.sparse.coo_array(entries, shape=(3, 3))
     arrays = np.array([5.0, 2.0, 2.0, 5.0]), np.array([2, 1, 0, 0]), np.array([0, 2, 3, 4])
     unsorted = scipy.sparse.csr_array(arrays, shape=(3, 3))
     for form in (A, A.tocsr(copy=True), unsorted):
@@ -118,17 +116,13 @@ def test_names_in_an_array_are_converted_as_the_message_says():
 )
 def test_graphs_without_edges_or_vertices_are_allowed(method, arguments, d, form, n):
     graphs = {"networkx": nx.empty_graph(n), "adjacency": scipy.sparse.csr_array((n, n))}
-    options = {"n_vertices": n} if form == "edges" else {}
-    if method == "random":
-        options = {}
-        arguments = [[2] * n, *arguments]
+    options = {"n_vertices": n} if form == "edges" and method != "random" else {}
+    arguments = [[2] * n, *arguments] if method == "random" else arguments
     F = getattr(CellularSheaf, method)(graphs.get(form, NO_EDGES), *arguments, **options)
     assert (F.n_vertices, F.n_edges, F.dim_c0, F.dim_c1) == (n, 0, n * d, 0)
 
 
 # ---------------------------------------------------------------- values on edges
-
-
 def test_weights_may_be_names_lists_or_arrays_and_are_1_where_missing():
     G = named_graph()
     for weight in ("weight", [9.0, 4.0], (9, 4), np.array([9.0, 4.0])):
@@ -142,12 +136,11 @@ def test_weights_may_be_names_lists_or_arrays_and_are_1_where_missing():
 
 
 def test_values_keep_single_precision():
-    weight = np.array([4.0], np.float32)
-    assert CellularSheaf.constant([[0, 1]], weight=weight).dtype == np.float32
+    two = np.array([2], np.float32)
+    assert CellularSheaf.constant([[0, 1]], weight=two).dtype == np.float32
     for edges, dtype in (([[0, 1]], np.complex64), (NO_EDGES, np.float32)):
         transports = np.tile(QUARTER_TURN.astype(dtype), (len(edges), 1, 1))
         assert CellularSheaf.connection(edges, transports).dtype == dtype
-    two = np.array([2], np.float32)
     F = CellularSheaf.connection([[0, 1]], [np.eye(2)], weight=two)
     np.testing.assert_array_equal(F.tail_map(0), np.sqrt(2.0) * np.eye(2))
     A = scipy.sparse.coo_array((np.append(-two, -two), ([0, 1], [1, 0])), shape=(2, 2))
@@ -213,8 +206,7 @@ def test_signed_takes_the_signs_of_weights_without_a_sign_attribute():
 
 def test_diagonal_maps_have_the_given_diagonals():
     F = CellularSheaf.diagonal([[1, 0], [2, 0]], [[1, 2], [3, 4]], [[5, 6], [7, 8]], n_vertices=4)
-    assert F.edges.tolist() == [[1, 0], [2, 0]]
-    assert F.vertex_dims.tolist() == [2, 2, 2, 2]
+    assert (F.edges.tolist(), F.vertex_dims.tolist()) == ([[1, 0], [2, 0]], [2, 2, 2, 2])
     assert [M.tolist() for M in tails(F)] == [[[1, 0], [0, 2]], [[3, 0], [0, 4]]]
     assert [M.tolist() for M in heads(F)] == [[[5, 0], [0, 6]], [[7, 0], [0, 8]]]
     F = CellularSheaf.diagonal(named_graph(), "ends", [[1.0, 1.0], [1.0, 2.0]])
@@ -224,8 +216,6 @@ def test_diagonal_maps_have_the_given_diagonals():
 
 
 # ---------------------------------------------------------------- random sheaves
-
-
 @given(graphs(), st.sampled_from(MAP_KINDS), st.sampled_from(DTYPES), st.integers(0, 999))
 def test_random_sheaves_have_the_given_dimensions(graph, kind, dtype, seed):
     n, edges = graph
@@ -255,9 +245,8 @@ def test_random_sheaves_have_the_given_dimensions(graph, kind, dtype, seed):
 def test_random_sheaves_are_determined_by_the_seed(kind):
     edges = [[0, 1], [0, 1], [1, 2]]
     seeds = (4217, 4217, np.random.default_rng(4217), 4218, None, None)
-    F, same, generator, other, *with_entropy = (
-        CellularSheaf.random(edges, 3, 3, kind, seed=seed) for seed in seeds
-    )
+    made = [CellularSheaf.random(edges, 3, 3, kind, seed=seed) for seed in seeds]
+    F, same, generator, other, *with_entropy = made
     assert F.equals(same)
     assert F.equals(generator)
     assert not np.array_equal(F.tail_data, other.tail_data)
@@ -269,21 +258,18 @@ def test_random_sheaves_are_determined_by_the_seed(kind):
 def test_random_orthogonal_maps_cover_both_components_of_the_group():
     """QR without correcting the signs would favour one component."""
     F = CellularSheaf.random(np.zeros((400, 2), int), 2, 2, "orthogonal", seed=90013)
-    signs = np.linalg.det(F.tail_data.reshape(-1, 2, 2))
-    assert 140 < (signs > 0).sum() < 260
-    entries = F.tail_data.reshape(-1, 2, 2)[:, 0, 0]
-    assert 140 < (entries > 0).sum() < 260
+    maps = F.tail_data.reshape(-1, 2, 2)
+    for signs in (np.linalg.det(maps), maps[:, 0, 0]):
+        assert 140 < (signs > 0).sum() < 260
 
 
 def test_random_general_entries_are_standard_normal():
     F = CellularSheaf.random([[0, 1]], 100, 100, seed=90017)
-    assert abs(F.tail_data.mean()) < 0.05
-    assert abs(F.tail_data.std() - 1) < 0.05
+    assert max(abs(F.tail_data.mean()), abs(F.tail_data.std() - 1)) < 0.05
     assert dense_rank(F.tail_map(0)) == 100
 
 
 # ---------------------------------------------------------------- Laplacians
-
 GRAPH = nx.random_regular_graph(4, 20, seed=3)
 
 
@@ -347,18 +333,15 @@ def test_rounding_errors_of_many_edges_give_no_loop(dtype):
 def test_loops_contain_the_remainder_of_diagonal_blocks(d):
     F = sc.CellularSheaf.constant(GRAPH, d)
     L = sc.laplacian(F).toarray()
-    more = np.zeros_like(L)
-    more[0, 0], more[5 * d, 5 * d] = 2.0, 3.0
-    G = assert_comes_back(L + more, d)
+    L[[0, 5 * d], [0, 5 * d]] += 2.0, 3.0
+    G = assert_comes_back(L, d)
     assert G.edges[F.n_edges :].tolist() == [[0, 0], [5, 5]]
     assert G.edge_dims[F.n_edges :].tolist() == [1, 1]
     assert not G.head_map(F.n_edges).any()
 
 
 def test_stalks_may_have_different_dimensions():
-    rng = np.random.default_rng(3)
-    dims = [2, 0, 1, 3, 2]
-    A = rng.standard_normal((8, 8))
+    A, dims = np.random.default_rng(3).standard_normal((8, 8)), [2, 0, 1, 3, 2]
     A = (A + A.T) / 2
     L = A + np.diag(np.abs(A).sum(axis=1) + 1)
     F = assert_comes_back(L, dims)
@@ -370,16 +353,14 @@ def test_stalks_may_have_different_dimensions():
 @pytest.mark.parametrize("d", [1, 3])
 def test_normalized_laplacians_give_sheaves(d):
     """With hubs, equal singular values at both ends would exceed the small diagonal blocks."""
-    transports = rotations(78, d, float, 9)
-    F = sc.CellularSheaf.connection(nx.karate_club_graph(), transports)
+    F = sc.CellularSheaf.connection(nx.karate_club_graph(), rotations(78, d, float, 9))
     G = assert_comes_back(sc.laplacian(sc.normalize(F)), d)
     assert (G.edges[:, 0] < G.edges[:, 1]).all()
 
 
 def test_light_edges_between_parts_do_not_prevent_a_sheaf():
     """They make a second eigenvalue of the normalized Laplacian that is far below sqrt(eps)."""
-    weights = [1.0, 2.0, 1e-9, 3.0, 1.0]
-    F = sc.CellularSheaf.constant([[i, i + 1] for i in range(5)], weight=weights)
+    F = sc.CellularSheaf.constant(nx.path_graph(6), weight=[1.0, 2.0, 1e-9, 3.0, 1.0])
     assert_comes_back(sc.laplacian(sc.normalize(F)), 1)
 
 
@@ -389,11 +370,8 @@ def test_one_edge_with_differently_scaled_ends():
 
 
 # ---------------------------------------------------------------- what is refused
-
-PATH = [[0, 1], [1, 2]]
-TRIANGLE = [*PATH, [2, 0]]
-EYE, ONES = np.eye(2), np.ones((2, 2))
-NAMED = named_graph()
+PATH, TRIANGLE = [[0, 1], [1, 2]], [[0, 1], [1, 2], [2, 0]]
+EYE, ONES, NAMED = np.eye(2), np.ones((2, 2)), named_graph()
 NEGATIVE = nx.Graph([("a", "b", {"weight": -2})])
 SIGNED = nx.Graph([("a", "b", {"sign": 1}), ("b", "c")])
 

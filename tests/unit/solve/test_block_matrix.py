@@ -17,7 +17,7 @@ from sheafcoarsen.solve.block_matrix import (
     unit_roots,
 )
 from tests.support.helpers import assert_residual, covering
-from tests.unit.solve.problems import GRID, SHEAVES
+from tests.unit.solve.conftest import GRID, SHEAVES
 
 
 def blocks(rows, columns, p, q, seed=0):

@@ -8,7 +8,7 @@ import pytest
 import sheafcoarsen as sc
 from tests.support.exact import dot, fractions, solved
 from tests.support.helpers import assert_residual, covering
-from tests.unit.solve.problems import SHEAVES, unit_coboundary
+from tests.unit.solve.conftest import SHEAVES, unit_coboundary
 
 METHODS = ("direct", "multigrid", "jacobi")
 
@@ -87,8 +87,7 @@ def test_a_basis_of_many_sections_is_computed_if_it_is_needed(monkeypatch):
 def test_empty_data_values_and_stalks_are_accepted(method):
     F = sc.CellularSheaf.constant([[0, 1], [1, 2]])
     R = sc.least_squares(F, np.ones((2, 0)), method=method)
-    assert R.x.shape == (3, 0)
-    assert R.edge_residuals.shape == (2, 0)
+    assert (R.x.shape, R.edge_residuals.shape) == ((3, 0), (2, 0))
     R = sc.least_squares(F, [1.0, 1.0], vertices=[], values=[], method=method)
     assert_residual(R.x - [1.0, 0.0, -1.0], 1.0, n=3)
     empty = sc.CellularSheaf([[0, 1]], [np.zeros((2, 0))], [np.zeros((2, 0))])

@@ -1,6 +1,5 @@
 """Nearest sections, and least squares accurate to rounding by every method."""
 
-import warnings
 from unittest.mock import Mock
 
 import networkx as nx
@@ -8,7 +7,7 @@ import numpy as np
 import pytest
 import scipy.sparse
 import scipy.sparse.linalg
-from hypothesis import assume, given
+from hypothesis import given
 from hypothesis import strategies as st
 
 import sheafcoarsen as sc
@@ -20,40 +19,14 @@ from sheafcoarsen.solve._solver import grounded
 from tests.support import reference
 from tests.support.helpers import assert_residual, eps_of, size
 from tests.support.strategies import cochains, known_sections, sheaves
-from tests.unit.solve.problems import unit_coboundary
+from tests.unit.solve.conftest import clear_rank, interior, quietly, unit_coboundary
 
 GRID = nx.convert_node_labels_to_integers(nx.grid_2d_graph(9, 8))
-
-
-def quietly(*arguments, **options):
-    with warnings.catch_warnings(action="ignore", category=sc.SingularProblemWarning):
-        return sc.harmonic_extension(*arguments, **options)
-
-
-def interior(F, vertices):
-    inside = np.ones(F.dim_c0, bool)
-    for v in vertices:
-        inside[reference.vertex_coordinates(F, v)] = False
-    return np.flatnonzero(inside)
 
 
 def norm_bound(D):
     """Return an upper bound on norm(D) from its largest row and column sums."""
     return np.sqrt(abs(D).sum(axis=0).max() * abs(D).sum(axis=1).max())
-
-
-def clear_rank(D, eps):
-    """Return the rank of D, if it is clear, and its smallest positive singular value."""
-    sigma = np.linalg.svd(D, compute_uv=False)
-    largest = sigma.max(initial=0.0)
-    assume(not ((sigma > 1e-2 * eps * largest) & (sigma < 1e-2 * largest)).any() or largest == 0)
-    rank = int((sigma > 1e-3 * largest).sum()) if largest else 0
-    return rank, float(sigma[rank - 1]) if rank else 1.0
-
-
-def connection(n_rows, n_columns):
-    G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(n_rows, n_columns))
-    return gallery.bundle(G, 2, noise=0.1, seed=1)
 
 
 def no_factors(monkeypatch, steps):
@@ -77,9 +50,8 @@ def test_direct_and_iterative_solutions_are_accurate(monkeypatch, direct):
     delta = sc.coboundary(F)
     inside = interior(F, [5, 60, 30])
     assert_residual((delta.T @ (delta @ x))[inside], delta, delta, x, n=10)
-    expected = -np.linalg.pinv(delta.toarray()[:, inside], rcond=1e-8) @ (
-        delta[:, [10, 11, 120, 121, 60, 61]] @ values.reshape(6, 2)
-    )
+    given_part = delta[:, [10, 11, 120, 121, 60, 61]] @ values.reshape(6, 2)
+    expected = -np.linalg.pinv(delta.toarray()[:, inside], rcond=1e-8) @ given_part
     assert_residual(x[inside] - expected, values, 1000, n=10)
     sections = reference.global_sections(F)
     assert sections.shape[1] == 4
@@ -89,7 +61,8 @@ def test_direct_and_iterative_solutions_are_accurate(monkeypatch, direct):
 
 @pytest.mark.large
 def test_large_sheaves_are_solved_to_rounding():
-    F = connection(100, 200)
+    G = nx.convert_node_labels_to_integers(nx.grid_2d_graph(100, 200))
+    F = gallery.bundle(G, 2, noise=0.1, seed=1)
     vertices = np.array([3, 19_000, 777])
     x = sc.harmonic_extension(F, vertices, np.eye(3, 2))
     assert size(x) > 5
@@ -145,8 +118,8 @@ def test_the_iteration_works_without_a_basis_of_sections(monkeypatch):
     message = f"leave at least 24 of 84 dimensions free, first at vertex {F.vertex_labels[0]}:"
     with pytest.warns(sc.SingularProblemWarning, match=message):
         y = sc.harmonic_extension(F, [4, 7], np.ones((2, 3)))
-    given = np.zeros(F.dim_c0)
-    given[np.setdiff1d(np.arange(F.dim_c0), inside)] = 1
+    given = np.ones(F.dim_c0)
+    given[inside] = 0
     wanted = -np.linalg.pinv(delta[:, inside]) @ (delta @ given)
     assert_residual(y[inside] - wanted, y, 1000, n=F.dim_c0)
 
@@ -159,9 +132,8 @@ def test_thousands_of_sections_need_no_basis(monkeypatch):
     p = sc.nearest_section(F, x)
     delta = sc.coboundary(F)
     assert_residual(delta @ p, norm_bound(delta), x, n=10)
-    # x - p is a combination of the rows of delta
     z = scipy.sparse.linalg.lsqr(delta.T, x - p, atol=0, btol=0, conlim=0, iter_lim=2000)[0]
-    assert_residual(delta.T @ z - (x - p), x, n=F.dim_c0)
+    assert_residual(delta.T @ z - (x - p), x, n=F.dim_c0)  # a combination of rows of delta
     assert size(p) > 0.3 * size(x)
 
 
@@ -241,10 +213,9 @@ def test_sections_of_rounded_maps_count_as_sections():
     x = np.random.default_rng(0).standard_normal((F.dim_c0, 2)).astype(np.float32)
     p = sc.nearest_section(single, x)
     assert_residual(p - sections @ (sections.T @ x), x, 1, n=100, eps=eps_of(np.float32))
+    both, vertices = sc.disjoint_union([single, single])[0], np.arange(72, 144)
     with pytest.warns(sc.SingularProblemWarning, match="leave 3 of 216 dimensions free"):
-        sc.harmonic_extension(
-            sc.disjoint_union([single, single])[0], np.arange(72, 144), np.ones((72, 3), np.float32)
-        )
+        sc.harmonic_extension(both, vertices, np.ones((72, 3), np.float32))
 
 
 def test_a_small_holonomy_leaves_no_section():
@@ -275,3 +246,22 @@ def test_rows_of_rounding_size_are_ignored(small):
     if small > 1e-16:
         wanted[[1, 1251]] = x[[1, 1251]].mean()
     assert_residual(sc.nearest_section(F, x) - wanted, x, n=2500)
+
+
+def test_singular_systems_raise_without_given_values_and_free_directions_stay_zero():
+    loop = CellularSheaf([[0, 0]], [np.eye(2)], [-np.eye(2)])
+    np.testing.assert_array_equal(sc.harmonic_extension(loop, [], []), np.zeros(2))
+    message = "`vertices` is empty and L is singular, first at vertex 0: .*nearest_section"
+    with pytest.raises(ValueError, match=message):
+        sc.harmonic_extension(CellularSheaf.constant(nx.path_graph(3)), [], [])
+    nothing = CellularSheaf.from_flat([], [], [], [], [])
+    assert sc.harmonic_extension(nothing, [], []).shape == (0,)
+    isolated = CellularSheaf.from_flat([], [], [], [1, 2], [])
+    with pytest.warns(sc.SingularProblemWarning, match="leave 2 of 2 dimensions free"):
+        x = sc.harmonic_extension(isolated, [0], [[3.0]])
+    assert x.tolist() == [3.0, 0.0, 0.0]
+    unseen = CellularSheaf([[0, 1]], [[[1.0, 0.0]]], [[[0.0, 3.0]]])
+    with pytest.warns(sc.SingularProblemWarning, match="leave 1 of 2 .* free, first at vertex 1"):
+        x = sc.harmonic_extension(unseen, [0], [[6.0, 5.0]])
+    assert x[2] == 0
+    assert_residual(x - [6.0, 5.0, 0.0, 2.0], x, n=4)

@@ -17,23 +17,20 @@ from sheafcoarsen._support import linalg
 from sheafcoarsen.solve import _least_squares, _leverages, _sparsify
 from tests.support.helpers import assert_residual, covering
 from tests.support.strategies import graphs, sheaves
-from tests.unit.solve import problems
+from tests.unit.solve import conftest
 
 DENSE_GRAPH = nx.gnm_random_graph(100, 2400, seed=0)
+LOGNORMAL = np.random.default_rng(0).lognormal(0, 2, 2400)
 LOPSIDED = nx.compose(nx.barbell_graph(60, 3), nx.star_graph(122))
 SHEAVES = {
     "graph": CellularSheaf.constant(nx.gnm_random_graph(200, 6000, seed=2)),
-    "weights": CellularSheaf.constant(
-        np.array(DENSE_GRAPH.edges), weight=np.random.default_rng(0).lognormal(0, 2, 2400)
-    ),
+    "weights": CellularSheaf.constant(np.array(DENSE_GRAPH.edges), weight=LOGNORMAL),
     "bridges": CellularSheaf.constant(LOPSIDED, dim=2),
     "bundle": sc.gallery.bundle(nx.gnm_random_graph(120, 4000, seed=1), 2, seed=0),
     "connection": sc.gallery.bundle(DENSE_GRAPH, 3, noise=0.3, seed=0),
     "float32": CellularSheaf.random(DENSE_GRAPH, 2, 2, seed=0, dtype=np.float32),
     "complex64": CellularSheaf.random(DENSE_GRAPH, 2, [1, 3] * 1200, seed=0, dtype=np.complex64),
-    "complex128": CellularSheaf.random(
-        DENSE_GRAPH, [0, 1, 2, 3] * 25, 2, seed=0, dtype=np.complex128
-    ),
+    "complex128": CellularSheaf.random(DENSE_GRAPH, [0, 1, 2, 3] * 25, 2, seed=0, dtype=complex),
     "loops, two components": sc.disjoint_union(
         [CellularSheaf.random(nx.gnm_random_graph(40, 700, seed=s), 2, 2, seed=s) for s in range(2)]
         + [CellularSheaf.random(np.zeros((200, 2), int), 2, 1, seed=3)]
@@ -171,8 +168,6 @@ def test_bounds_enclose_eigenvalues_that_are_close_to_each_other(seed, decades):
 
 
 # ---------------------------------------------------------------- leverages
-
-
 @pytest.fixture(params=["dense", "solves"])
 def exact(request, monkeypatch):
     """Compute exact leverages by a decomposition or by solves, a few rows at a time."""
@@ -189,10 +184,10 @@ def test_leverages_sum_to_the_rank_of_the_coboundary(F):
     assert abs(sc.leverages(F).sum() - (F.dim_c0 - sc.global_sections(F).h0)) <= 1e-10
 
 
-@pytest.mark.parametrize("name", problems.SHEAVES)
+@pytest.mark.parametrize("name", conftest.SHEAVES)
 def test_exact_leverages_are_the_diagonal_of_the_projection(name, exact):
     """Which is delta delta^+; its entries are summed over the rows of each edge."""
-    F = problems.SHEAVES[name]
+    F = conftest.SHEAVES[name]
     found = exact(F)
     U, sigma, _ = np.linalg.svd(sc.coboundary(F).toarray().astype(complex), full_matrices=False)
     rows = (abs(U[:, sigma > 1e-5 * sigma.max(initial=0)]) ** 2).sum(axis=1)
@@ -252,16 +247,12 @@ def test_singular_values_below_the_rounding_of_the_laplacian_raise():
         sc.leverages(F)
 
 
-def test_leverages_do_not_depend_on_the_scale_of_the_maps(exact):
+def test_leverages_do_not_depend_on_the_scale_of_the_maps_or_of_each_stalk(exact):
+    """For stalks of different scale, the eigenvalues of L range over 28 digits."""
     F = CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=0), 2, 1, seed=0)
     for scale in (1e-140, 1e140):
         G = F.with_maps(scale * F.tail_data, scale * F.head_data)
         np.testing.assert_allclose(exact(G), exact(F), rtol=1e-10)
-
-
-def test_leverages_do_not_depend_on_the_scale_of_each_stalk():
-    """The eigenvalues of L range over 28 digits."""
-    F = CellularSheaf.random(nx.gnm_random_graph(12, 30, seed=0), 2, 1, seed=0)
     tail, head = np.geomspace(1e-14, 1, 12)[F.edges].repeat(2, axis=0).T
     G = F.with_maps(tail * F.tail_data, head * F.head_data)
     np.testing.assert_allclose(sc.leverages(G), sc.leverages(F), rtol=1e-10)

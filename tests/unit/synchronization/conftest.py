@@ -36,9 +36,8 @@ def pose_graph(dim, edges, seed=0, noise=0.0, n=None, **options):
     R, t = R[0].T @ R, (t - t[0]) @ R[0]
     i, j = edges.T
     turns = R[i].swapaxes(1, 2) @ R[j] @ random_rotations(len(edges), dim, rng, noise)
-    steps = np.einsum("eji,ej->ei", R[i], t[j] - t[i]) + noise * rng.standard_normal(
-        (len(edges), dim)
-    )
+    errors = noise * rng.standard_normal((len(edges), dim))
+    steps = np.einsum("eji,ej->ei", R[i], t[j] - t[i]) + errors
     kappa, tau = rng.uniform(1, 5, (2, len(edges)))
     return sc.PoseGraph(edges, turns, steps, kappa, tau, n_vertices=n, **options), (R, t)
 
@@ -59,14 +58,8 @@ def sighted(G, poses, marks, seen, noise=0.0, tau=1.0):
 
 def appended(G, edges, rotations, translations, kappa=1.0, tau=1.0, **options):
     """Return a graph with more measurements, and new weights for all."""
-    return sc.PoseGraph(
-        np.concatenate([G.edges, edges]),
-        np.concatenate([G.rotations, rotations]),
-        np.concatenate([G.translations, translations]),
-        kappa,
-        tau,
-        **options,
-    )
+    pairs = (G.edges, edges), (G.rotations, rotations), (G.translations, translations)
+    return sc.PoseGraph(*map(np.concatenate, pairs), kappa, tau, **options)
 
 
 def planted(G, bad, rng, what="both"):
@@ -99,9 +92,8 @@ def rescaled(G, scale=1.0, unit=1.0):
     seen, by = G.sightings, scale / unit**2
     if seen is not None:
         seen = dataclasses.replace(seen, points=unit * seen.points, tau=by * seen.tau)
-    return dataclasses.replace(
-        G, translations=unit * G.translations, kappa=scale * G.kappa, tau=by * G.tau, sightings=seen
-    )
+    weights = {"kappa": scale * G.kappa, "tau": by * G.tau}
+    return dataclasses.replace(G, translations=unit * G.translations, sightings=seen, **weights)
 
 
 def cost_by_hand(G, R, t):
