@@ -12,7 +12,7 @@ import scipy.sparse
 from sheafcoarsen._support import CochainLike, checks
 from sheafcoarsen.modes import LocalModes, Prolongation
 from sheafcoarsen.operators import coboundary, laplacian
-from sheafcoarsen.partition import Clusters, Partition, clusters_of, edge_strengths
+from sheafcoarsen.partition import Clusters, Partition, clusters_of, relative_strengths
 from sheafcoarsen.sheaf import CellularSheaf, edge_subset
 
 
@@ -217,7 +217,7 @@ class Views:
                 np.float64
             )
         elif weight == "sheaf":
-            weights = edge_strengths(sheaf)
+            weights = relative_strengths(sheaf) * sheaf.largest_entry**2
         else:
             raise ValueError(
                 f'`weight` must be None, "sheaf" or an array of {sheaf.n_edges} numbers, got '

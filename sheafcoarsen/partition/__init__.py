@@ -29,7 +29,7 @@ their labels to exactly that number of connected clusters.
 from sheafcoarsen.partition._partition import Partition
 from sheafcoarsen.partition._select import METHODS, Method, Weights, find_clusters, select
 from sheafcoarsen.partition.clusters import Clusters, check_partition, clusters_of
-from sheafcoarsen.partition.links import edge_strengths, links_of
+from sheafcoarsen.partition.links import links_of, relative_strengths
 from sheafcoarsen.partition.methods import warn_if_starved
 
 __all__ = [
@@ -40,9 +40,9 @@ __all__ = [
     "Weights",
     "check_partition",
     "clusters_of",
-    "edge_strengths",
     "find_clusters",
     "links_of",
+    "relative_strengths",
     "select",
     "warn_if_starved",
 ]

@@ -75,11 +75,6 @@ def relative_strengths(sheaf: CellularSheaf) -> np.ndarray:
     return values
 
 
-def edge_strengths(sheaf: CellularSheaf) -> np.ndarray:
-    """Return norm(F_u* F_v)_F of every edge, 0 for loops."""
-    return relative_strengths(sheaf) * sheaf.largest_entry**2
-
-
 def is_plain(sheaf: CellularSheaf) -> bool:
     """Return whether both maps of every edge are the same multiple of the identity."""
     shape = sheaf.map_shape

@@ -15,7 +15,7 @@ from sheafcoarsen._kernels import solve as kernels
 from sheafcoarsen._kernels.dense import power_of_two
 from sheafcoarsen._support import Vertices, checks, labels, linalg, threads
 from sheafcoarsen.operators import Factors, laplacian
-from sheafcoarsen.partition import edge_strengths
+from sheafcoarsen.partition import relative_strengths
 from sheafcoarsen.sections import given_values
 from sheafcoarsen.sheaf import (
     CellularSheaf,
@@ -109,7 +109,7 @@ def transport(
     masses, mass_unit = unit_mass(sheaf, mass)
     masses = np.ones(n) if masses is None else masses
     unit, scale = unit_sheaf(sheaf)
-    weights = edge_strengths(unit) / math.sqrt(max(d, 1))
+    weights = relative_strengths(unit) * unit.largest_entry**2 / math.sqrt(max(d, 1))
     scalar = laplacian(CellularSheaf.constant(sheaf.edges, weight=weights, n_vertices=n))
     L = laplacian(unit)
     _check_connection(sheaf, L, scalar.diagonal())
