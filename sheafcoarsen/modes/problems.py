@@ -293,14 +293,14 @@ class LocalProblems:
         resolved = (positive > levels) & (out.norms > 10 * dims.clip(1) * positive)
         if not doubtful.any():
             return
-        labels, edges, count = self.partition.labels, self.work.edges, np.count_nonzero(doubtful)
-        share = doubtful[labels[edges]].any(axis=1).mean()  # of the maps; balancing copies them
-        n_batches = 1 + int(min(count / 16, 32 * share))  # so that few maps are copied at a time
+        labels, edges, count = self.partition.labels, self.work.edges.T, np.count_nonzero(doubtful)
+        share = np.logical_or(*doubtful[labels][edges]).mean()  # of the maps; balancing copies them
+        n_batches = 1 + int(min(count / 16, 16 * share))  # so that few maps are copied at a time
         batch = (doubtful * (1 + n_batches * np.cumsum(doubtful) // (count + 1))).astype(np.int8)
-        at_ends = batch[labels[edges]]
+        tail, head = batch[labels][edges]
         with threads.bar(n_batches, "local kernels", self.progress) as shown:
             for k in range(1, n_batches + 1):
-                F = edge_subset(self.work, np.flatnonzero((at_ends == k).any(axis=1)))
+                F = edge_subset(self.work, np.flatnonzero((tail == k) | (head == k)))
                 c = self.operator.index(F, clusters_of(F, self.partition))
                 part = LocalProblems(F, self.partition, c, self.operator)
                 part.eps = self.eps

@@ -10,7 +10,17 @@ from typing import NamedTuple
 import numpy as np
 
 from sheafcoarsen._kernels.arrays import SheafArrays
-from sheafcoarsen._kernels.dense import EPS, brought_near_one, inf_norm, singular_rows
+from sheafcoarsen._kernels.dense import (
+    ADJOINT,
+    ASSIGN,
+    EPS,
+    NEITHER,
+    TRANSPOSED,
+    brought_near_one,
+    gemm,
+    inf_norm,
+    singular_rows,
+)
 from sheafcoarsen._kernels.hermitian import eigh_lowest, eigvalsh, orthonormalize
 from sheafcoarsen._kernels.jit import borrowing_kernel, subkernel
 from sheafcoarsen._kernels.modes.local import (
@@ -125,26 +135,22 @@ def kernel_dims(lo, hi, sheaves, c, rows, eps, s, dims):
 
 
 @subkernel
-def largest_residuals(delta, rows, n, z, count, image):
+def largest_residuals(delta, rows, n, z, count, workspace):
     """Return the largest norm(delta z_j) and norm(delta* delta z_j) of the first rows z_j of z.
 
-    ``delta`` is a matrix rows x n; ``image`` is a workspace of at least ``rows`` entries.
+    ``delta`` is a matrix rows x n.
     """
-    largest, of_squares = 0.0, 0.0
+    s, images, largest, of_squares = workspace.s, workspace.s.a, 0.0, 0.0
+    gemm((NEITHER, TRANSPOSED), (rows, count, n), ASSIGN, delta, z, images, s)
+    # conjugates of delta* delta z_j, which have the same norms
+    gemm((ADJOINT, NEITHER), (count, n, rows), ASSIGN, images, delta, workspace.a, s)
     for j in range(count):
-        total = 0.0
+        square, of_square = 0.0, 0.0
         for q in range(rows):
-            image[q] = 0
-            for i in range(n):
-                image[q] += delta[q * n + i] * z[j * n + i]
-            total += abs(image[q]) ** 2
-        largest, total = max(largest, total), 0.0
+            square += abs(images[q * count + j]) ** 2
         for i in range(n):
-            entry = z[0] * 0
-            for q in range(rows):
-                entry += np.conj(delta[q * n + i]) * image[q]
-            total += abs(entry) ** 2
-        of_squares = max(of_squares, total)
+            of_square += abs(workspace.a[j * n + i]) ** 2
+        largest, of_squares = max(largest, square), max(of_squares, of_square)
     return math.sqrt(largest), math.sqrt(of_squares)
 
 
@@ -186,9 +192,9 @@ def kernel_modes(lo, hi, sheaves, c, rows, eps, workspace, outputs):
         for i in range(height * n):
             delta[i] *= unit
         norm = math.sqrt(out.norms[a]) * unit
-        level, image = max(height, n) * EPS * norm, workspace.s.a
-        before, before_squares = largest_residuals(delta, height, n, old, dim, image)
-        after, after_squares = largest_residuals(delta, height, n, z, dim, image)
+        level = max(height, n) * EPS * norm
+        before, before_squares = largest_residuals(delta, height, n, old, dim, workspace)
+        after, after_squares = largest_residuals(delta, height, n, z, dim, workspace)
         if after <= max(before, level) and after_squares <= max(before_squares, level * norm):
             put_modes(a, n, f, c, z, eps, out.blocks)
         rows[a] = -1
