@@ -206,8 +206,8 @@ class LocalProblems:
         ``layout`` is an R of the same shape, whose index arrays are shared; ``over_budget`` is
         stored in the result.
         """
-        sheaf, K = self.sheaf, self.clusters.n_clusters
-        indptr = block_rows(sheaf, self.clusters, ranks) if layout is None else layout.indptr
+        sheaf, c, K = self.sheaf, self.clusters, self.clusters.n_clusters
+        indptr = block_rows(sheaf, c, ranks) if layout is None else layout.indptr
         starts, entries = ragged.offsets(ranks), np.empty(indptr[-1], self.work.dtype)
         out = kernels.ModesOut(
             starts=starts,
@@ -221,9 +221,9 @@ class LocalProblems:
         if singular:
             out.tied[out.tied & (self.kernel_dims(out.tied) == ranks)] = False
         # the indices are not computed before all workspaces are freed
-        indices = block_layout(sheaf, self.clusters, ranks)[1] if layout is None else layout.indices
+        indices = block_layout(sheaf, c, ranks, indptr)[1] if layout is None else layout.indices
         data = entries.astype(sheaf.dtype, copy=False)
-        R = Prolongation(sheaf, self.clusters, ranks, indptr, indices, data)
+        R = Prolongation(sheaf, c, ranks, indptr, indices, data)
         scores, following, norms = (
             ragged.read_only(values.astype(self.real, copy=False))
             for values in (out.scores, out.following, out.norms)

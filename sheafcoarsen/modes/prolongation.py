@@ -186,10 +186,14 @@ def frozen(array: np.ndarray) -> np.ndarray:
 
 
 def block_layout(
-    sheaf: CellularSheaf, clusters: Clusters | Partition, ranks: np.ndarray
+    sheaf: CellularSheaf,
+    clusters: Clusters | Partition,
+    ranks: np.ndarray,
+    indptr: np.ndarray | None = None,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return the read-only arrays (indptr, indices) of R for the given ranks."""
-    indptr = block_rows(sheaf, clusters, ranks)
+    """Return the read-only arrays (indptr, indices) of R; ``indptr`` may be known already."""
+    if indptr is None:
+        indptr = block_rows(sheaf, clusters, ranks)
     first = ragged.offsets(ranks).astype(indptr.dtype)[clusters.labels]
     first = np.repeat(first, sheaf.vertex_dims)
     return indptr, ragged.read_only(ragged.ranges(first, np.diff(indptr), indptr.dtype))

@@ -1,4 +1,4 @@
-"""What is refused, and how: cases that no other file has, and junk for every public function."""
+"""Errors for invalid input that no other file tests, and junk for every public function."""
 
 import contextlib
 import dataclasses
